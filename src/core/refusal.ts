@@ -1,0 +1,57 @@
+/**
+ * Why a request is refused before anything is recorded. A refusal is a value; rpc/status.ts alone knows
+ * which gRPC status each reason has. The reasons are part of the contract: clients branch on them.
+ */
+export type RefusalReason =
+  /** A field of the request breaks a rule. */
+  | 'invalid_request'
+  /** Bytes that are no message of the contract. */
+  | 'malformed_message'
+  /** A worker's frame breaks the protocol of the stream. */
+  | 'protocol_error'
+  /** The stream's first frame did not come in time. */
+  | 'hello_timeout'
+  | 'call_not_found'
+  | 'blob_not_found'
+  /** The call id names another call: other name, or other argument bytes (4.12). */
+  | 'call_id_conflict'
+  /** The call is neither open nor dispatched, or its attempt is another one (4.9). */
+  | 'call_not_open'
+  /** Only the party that the call waits for may settle it (4.9). */
+  | 'not_permitted'
+  /** A named limit of core/limits.ts is reached. Trying later may help. */
+  | 'overloaded'
+  | 'request_too_large'
+  /** The engine drains. Another engine, or this one after its restart, will answer. */
+  | 'shutting_down'
+  /** The journal stopped; the engine's log says why. */
+  | 'journal_unavailable'
+  /** Another engine took the session over (7.3). */
+  | 'session_moved'
+  | 'not_implemented'
+  | 'internal';
+
+export interface Refusal {
+  readonly reason: RefusalReason;
+  /** What was wrong, where, and what to do; no value of an argument or a credential (9.4). */
+  readonly message: string;
+  /** Facts for programs: the id, the field, the limit. */
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** A value, or the reason why there is none. */
+export type Outcome<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+export function accepted<T>(value: T): Outcome<T> {
+  return { ok: true, value };
+}
+
+export function refused(
+  reason: RefusalReason,
+  message: string,
+  metadata?: Readonly<Record<string, string>>,
+): { readonly ok: false; readonly refusal: Refusal } {
+  return { ok: false, refusal: metadata === undefined ? { reason, message } : { reason, message, metadata } };
+}

@@ -1,0 +1,27 @@
+import { create } from '@bufbuild/protobuf';
+import { type Duration, DurationSchema, type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
+
+/** Milliseconds since 1970 by the engine's clock. It never goes back within a process (7.2). */
+export type Instant = number;
+/** A length of time in milliseconds. */
+export type Millis = number;
+
+export function timestamp(instant: Instant): Timestamp {
+  const seconds = Math.floor(instant / 1_000);
+  const nanos = Math.round((instant - seconds * 1_000) * 1_000_000);
+  return create(TimestampSchema, { seconds: BigInt(seconds), nanos });
+}
+
+export function instantOf(time: Timestamp): Instant {
+  return Number(time.seconds) * 1_000 + time.nanos / 1_000_000;
+}
+
+export function duration(millis: Millis): Duration {
+  const seconds = Math.trunc(millis / 1_000);
+  const nanos = Math.round((millis - seconds * 1_000) * 1_000_000);
+  return create(DurationSchema, { seconds: BigInt(seconds), nanos });
+}
+
+export function millisOf(length: Duration): Millis {
+  return Number(length.seconds) * 1_000 + length.nanos / 1_000_000;
+}

@@ -1,0 +1,112 @@
+/**
+ * What the engine needs from the world, as small interfaces that main.ts fills in. Tests fill them with the
+ * same implementations, or with simulated ones.
+ */
+import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
+import type { Instant } from '../core/time.ts';
+
+/** Names a session in the journal (7.3). A direct call is the session `call:` and its id. */
+export interface SessionKey {
+  readonly tenant: string;
+  readonly sessionId: string;
+}
+
+/** What the journal keeps about a session beside its log, so that lists and recovery need not read logs. */
+export interface SessionHead {
+  readonly kind: 'call' | 'session';
+  /** The tool of a direct call, the agent of a session. */
+  readonly name: string;
+  /** Who owns it: lists are by owner. */
+  readonly subject: string;
+  /** It owes something: recovery loads it, and `onlyUnfinished` lists it. */
+  readonly unfinished: boolean;
+}
+
+export interface Append {
+  readonly key: SessionKey;
+  /** The sequence of the last event in the log; 0 for a new session. */
+  readonly expectedSequence: number;
+  /** At least one, numbered from expectedSequence + 1 without a gap. Never changed afterwards. */
+  readonly events: readonly SessionEvent[];
+  /** The head after these events. `kind`, `name` and `subject` never change after the first append. */
+  readonly head: SessionHead;
+}
+
+export type AppendOutcome =
+  | { readonly kind: 'appended' }
+  /** Somebody else wrote: nothing of this append was written. */
+  | { readonly kind: 'conflict'; readonly actualSequence: number };
+
+export interface ListQuery {
+  readonly tenant: string;
+  readonly kind: SessionHead['kind'];
+  readonly subject: string;
+  readonly name?: string;
+  readonly onlyUnfinished: boolean;
+  /** Where an earlier page left off. */
+  readonly cursor?: string;
+  /** Positive. */
+  readonly limit: number;
+}
+
+export interface ListPage {
+  /** Newest first, by their first append. */
+  readonly sessionIds: readonly string[];
+  /** Absent at the end. */
+  readonly nextCursor?: string;
+}
+
+/**
+ * The log of every session. `append` resolves when the events are durable, and rejects with a JournalError
+ * when it cannot know whether they are (7.4): every append after that rejects as well, at once.
+ */
+export interface Journal {
+  /** One outcome for each append, in order. A stale one fails alone. */
+  append(batch: readonly Append[]): Promise<readonly AppendOutcome[]>;
+  /** The events after a sequence, in order; nothing for a session that does not exist. */
+  read(key: SessionKey, afterSequence: number): AsyncIterable<SessionEvent>;
+  /** The sessions whose head says unfinished, oldest first. */
+  unfinished(): AsyncIterable<SessionKey>;
+  /** A cursor that this journal did not make gives the refusal `undefined`. */
+  list(query: ListQuery): Promise<ListPage | undefined>;
+  /** Waits for what is queued, then closes. */
+  close(): Promise<void>;
+}
+
+/** Names bytes: `sha256-` and 64 hexadecimal digits. */
+export type Digest = string;
+
+/** Content-addressed bytes, apart for each tenant. Putting the same bytes twice keeps them once. */
+export interface Blobs {
+  /** Resolves when the bytes are durable. */
+  put(tenant: string, bytes: Uint8Array): Promise<Digest>;
+  /** The bytes in chunks of at most BLOB_CHUNK_BYTES; undefined where the tenant has no such blob. */
+  read(tenant: string, digest: Digest): Promise<AsyncIterable<Uint8Array> | undefined>;
+  close(): Promise<void>;
+}
+
+export interface Clock {
+  /** Wall time at the start of the process plus monotonic time since: it never goes back (7.2). */
+  now(): Instant;
+  /**
+   * Calls back once, at or after an instant, however far away (timers over 2^31 ms work, 4.4). The result
+   * disarms it. It does not keep the process alive.
+   */
+  alarm(at: Instant, ring: () => void): () => void;
+}
+
+export interface Random {
+  /** Uniform in [0, 1). For jitter and selection. */
+  draw(): number;
+  /** 128 random bits from a cryptographic source, as 22 characters of base64url. For ids and tokens. */
+  token(): string;
+}
+
+/** What an operator should know. Never holds a value of an argument, a result or a secret (9.4). */
+export interface Observer {
+  report(
+    level: 'info' | 'warn' | 'error',
+    event: string,
+    facts: Readonly<Record<string, string | number>>,
+  ): void;
+}
