@@ -1,0 +1,166 @@
+import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
+import type { Failure, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
+import type { ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
+import type { Policy } from './policy.ts';
+import type { Instant, Millis } from './time.ts';
+
+/**
+ * What may happen to a session. A command carries the time, the new ids and the random draws, so that
+ * `decide` is a function of its arguments alone.
+ */
+export type Command =
+  | RequestCall
+  | PlaceCall
+  | AnswerLease
+  | RejectLease
+  | LoseLease
+  | Checkpoint
+  | SettleCall
+  | CancelCall
+  | ResumeCall
+  | DisownCall
+  | Tick;
+
+interface Timed {
+  readonly at: Instant;
+}
+
+/** Somebody calls a tool. The engine has found the definition and checked the arguments. */
+export interface RequestCall extends Timed {
+  readonly kind: 'request';
+  readonly callId: string;
+  readonly name: string;
+  readonly arguments: string;
+  readonly toolDigest: string;
+  readonly input: ToolInput;
+  /** The error that the model would read, where the input is not valid (1.2). */
+  readonly inputFailure: Failure | undefined;
+  readonly policy: Policy;
+  readonly safeToRepeat: boolean;
+  readonly requireValidInput: boolean;
+  readonly caller: Caller;
+  readonly traceContext: Readonly<Record<string, string>>;
+  /** Ends the call at once: the tool is declared nowhere, say. */
+  readonly unservable: Failure | undefined;
+  readonly placement: Placement | undefined;
+}
+
+/** A worker with a free slot, which is reserved under the lease's token. */
+export interface Placement {
+  readonly leaseToken: string;
+  readonly instanceId: string;
+  readonly streamNumber: number;
+  readonly workerName: string;
+  /** Set where the worker serves another definition than the one the call was checked against (5.11). */
+  readonly recheck: Recheck | undefined;
+}
+
+export interface Recheck {
+  readonly toolDigest: string;
+  readonly input: ToolInput;
+  readonly inputFailure: Failure | undefined;
+}
+
+/** A worker became free for a call that waits. */
+export interface PlaceCall extends Timed {
+  readonly kind: 'place';
+  readonly callId: string;
+  readonly placement: Placement;
+}
+
+/** A worker answered a dispatch. */
+export interface AnswerLease extends Timed {
+  readonly kind: 'answer';
+  readonly leaseToken: string;
+  /** Where the answer came from: a lease is good from one instance alone. */
+  readonly instanceId: string;
+  readonly answer: WorkerAnswer;
+  /** Uniform in [0, 1), for the jitter of a retry. */
+  readonly draw: number;
+}
+
+/** An answer, as the engine read it: bytes are blob references, the output has been checked. */
+export type WorkerAnswer =
+  | { readonly kind: 'result'; readonly result: ToolResult; readonly mismatch: string | undefined }
+  | { readonly kind: 'failure'; readonly failure: Failure }
+  /** Takes the proposal; undefined where the dispatch had none. */
+  | { readonly kind: 'accept'; readonly proposed: Failure | undefined }
+  | { readonly kind: 'defer'; readonly timeout: Millis | undefined }
+  | {
+      readonly kind: 'interrupt';
+      readonly interruptId: string;
+      readonly reason: string;
+      readonly payloadJson: string;
+    }
+  | { readonly kind: 'cancelled' }
+  /** Unset, unreadable, or of a kind that does not fit (5.12). */
+  | { readonly kind: 'unfit'; readonly reason: string };
+
+/** A worker gave a dispatch back unstarted. */
+export interface RejectLease extends Timed {
+  readonly kind: 'reject';
+  readonly leaseToken: string;
+  readonly instanceId: string;
+  readonly reason: string;
+  readonly draw: number;
+}
+
+/** A dispatch will not be answered. */
+export interface LoseLease extends Timed {
+  readonly kind: 'lose';
+  readonly leaseToken: string;
+  /** `lost`: it may have run (4.6). The others: it never did, so the attempt waits again (4.3). */
+  readonly how: 'lost' | 'never_held' | 'never_sent';
+  readonly draw: number;
+}
+
+/** A worker reported a checkpoint. */
+export interface Checkpoint extends Timed {
+  readonly kind: 'checkpoint';
+  readonly leaseToken: string;
+  readonly checkpoint: Uint8Array;
+}
+
+/** An answer from outside (4.9). */
+export interface SettleCall extends Timed {
+  readonly kind: 'settle';
+  readonly callId: string;
+  /** 0: any. */
+  readonly attempt: number;
+  readonly answer: Extract<WorkerAnswer, { kind: 'result' | 'failure' }>;
+}
+
+export interface CancelCall extends Timed {
+  readonly kind: 'cancel';
+  readonly callId: string;
+  readonly reason: string;
+}
+
+/** Somebody answered an interrupt that a call had raised (6.11). */
+export interface ResumeCall extends Timed {
+  readonly kind: 'resume';
+  readonly interruptId: string;
+  readonly payloadJson: string;
+  /** Set: the call ends with code `denied` and this text. */
+  readonly denyReason: string | undefined;
+}
+
+/** No worker will serve a call that waits: its tool is declared nowhere (4.11). */
+export interface DisownCall extends Timed {
+  readonly kind: 'disown';
+  readonly callId: string;
+  readonly failure: Failure;
+}
+
+/** Time has passed. */
+export interface Tick extends Timed {
+  readonly kind: 'tick';
+  readonly draw: number;
+  readonly heard: Heard;
+}
+
+/**
+ * When the worker of a running lease last reported progress, or `away` while its stream is broken. Progress
+ * is not recorded, so this is no part of the session: the engine remembers it, and hands it in.
+ */
+export type Heard = ReadonlyMap<string, Instant | 'away'>;

@@ -1,0 +1,109 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type SessionEvent,
+  ToolCallCheckpointedSchema,
+  ToolCallRequeuedSchema,
+} from '../../gen/spindle/v1/event_pb.ts';
+import { InterruptResumedSchema } from '../../gen/spindle/v1/trigger_pb.ts';
+import { decideAnswer } from './answer.ts';
+import { finish } from './attempt.ts';
+import type { Command, ResumeCall } from './command.ts';
+import { about, type Draft, record } from './event.ts';
+import { failure } from './failure.ts';
+import { leaseOf, lost, place, returned } from './lease.ts';
+import { refused } from './refusal.ts';
+import { decideRequest } from './request.ts';
+import { type AnswerRuling, happened, NOTHING, type Ruling, refuse, stale } from './ruling.ts';
+import type { Session } from './session.ts';
+import { decideSettle } from './settle.ts';
+import { afterDispatch, expire } from './timers.ts';
+import { unreachable } from './unreachable.ts';
+
+/** What a command leads to: events for the log, or the reason why not. */
+export type Decided =
+  | {
+      readonly kind: 'accepted';
+      readonly events: readonly SessionEvent[];
+      readonly answer: AnswerRuling | undefined;
+    }
+  | Extract<Ruling, { kind: 'refused' }>;
+
+/** What may happen (docs/architecture.md, "The core"). A function of its arguments alone. */
+export function decide(session: Session, command: Command): Decided {
+  const ruling = rule(session, command);
+  if (ruling.kind === 'refused') return ruling;
+  const events = record(session, command.at, ruling.drafts);
+  return { kind: 'accepted', events, answer: ruling.answer };
+}
+
+function rule(session: Session, command: Command): Ruling {
+  switch (command.kind) {
+    case 'request':
+      return decideRequest(session, command);
+    case 'place': {
+      const call = session.calls.get(command.callId);
+      if (call?.phase.kind !== 'waiting' || call.phase.from > command.at) return NOTHING;
+      return happened(place(call, command.placement, command.at));
+    }
+    case 'answer': {
+      const held = leaseOf(session, command.leaseToken);
+      return held === undefined
+        ? stale('no such dispatch is known')
+        : decideAnswer(held.call, held.lease, command);
+    }
+    case 'reject':
+      return returned(session, command, 'rejected');
+    case 'lose':
+      return command.how === 'lost' ? lost(session, command) : returned(session, command, command.how);
+    case 'checkpoint': {
+      const held = leaseOf(session, command.leaseToken);
+      if (held?.lease.state.kind !== 'running') return NOTHING;
+      const { callId, attempt } = held.call;
+      const value = create(ToolCallCheckpointedSchema, { callId, attempt, checkpoint: command.checkpoint });
+      return happened({ kind: { case: 'toolCallCheckpointed', value }, journal: about(held.lease) });
+    }
+    case 'settle':
+      return decideSettle(session, command);
+    case 'cancel': {
+      const call = session.calls.get(command.callId);
+      if (call === undefined) return refuse(refused('call_not_found', `no call ${command.callId}`).refusal);
+      if (call.phase.kind === 'finished') return NOTHING;
+      const why = command.reason === '' ? '' : `: ${command.reason}`;
+      return happened(
+        finish(call, { error: afterDispatch(call, 'cancelled', `${call.name} was cancelled${why}.`) }),
+      );
+    }
+    case 'resume':
+      return resume(session, command);
+    case 'disown': {
+      const call = session.calls.get(command.callId);
+      return call?.phase.kind === 'waiting' ? happened(finish(call, { error: command.failure })) : NOTHING;
+    }
+    case 'tick':
+      return happened(...[...session.calls.values()].flatMap((call) => expire(call, command) ?? []));
+    default:
+      return unreachable(command);
+  }
+}
+
+/** The answer to an interrupt that a call raised: the same attempt runs again, or the call ends (6.11). */
+function resume(session: Session, command: ResumeCall): Ruling {
+  const { interruptId, payloadJson, denyReason } = command;
+  for (const call of session.calls.values()) {
+    if (call.phase.kind !== 'interrupted' || call.phase.interruptId !== interruptId) continue;
+    const { callId, attempt } = call;
+    const answered: Draft = {
+      kind: {
+        case: 'interruptResumed',
+        value: create(InterruptResumedSchema, { interruptId, callId, payloadJson }),
+      },
+    };
+    if (denyReason !== undefined) {
+      const text = denyReason === '' ? `${call.name} was denied.` : denyReason;
+      return happened(answered, finish(call, { error: failure('denied', text) }));
+    }
+    const again = create(ToolCallRequeuedSchema, { callId, attempt, reason: 'resumed' });
+    return happened(answered, { kind: { case: 'toolCallRequeued', value: again } });
+  }
+  return NOTHING;
+}

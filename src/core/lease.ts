@@ -1,0 +1,77 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  JournalDataSchema,
+  ToolCallDispatchedSchema,
+  ToolCallRequeuedSchema,
+} from '../../gen/spindle/v1/event_pb.ts';
+import { endAttempt, finish } from './attempt.ts';
+import { type Call, earlier, type Lease, totalDeadline } from './call.ts';
+import type { LoseLease, Placement, RejectLease } from './command.ts';
+import { about, type Draft } from './event.ts';
+import { failure } from './failure.ts';
+import { MAX_REQUEUES } from './limits.ts';
+import { happened, NOTHING, type Ruling } from './ruling.ts';
+import type { Session } from './session.ts';
+import { type Instant, timestamp } from './time.ts';
+import { afterDispatch } from './timers.ts';
+
+/** The dispatch of a call that waits. Where its arguments must match and do not, the call ends instead (1.2). */
+export function place(call: Call, placement: Placement, at: Instant): Draft {
+  const { recheck } = placement;
+  if (recheck?.inputFailure !== undefined && call.requireValidInput) {
+    return finish(call, { error: recheck.inputFailure });
+  }
+  const { runTimeout } = call.policy;
+  const until = earlier(runTimeout === undefined ? undefined : at + runTimeout, totalDeadline(call));
+  const value = create(ToolCallDispatchedSchema, {
+    callId: call.callId,
+    attempt: call.attempt,
+    workerName: placement.workerName,
+    ...(until === undefined ? {} : { deadline: timestamp(until) }),
+    ...(recheck === undefined ? {} : { toolDigest: recheck.toolDigest, input: recheck.input }),
+  });
+  const journal = create(JournalDataSchema, {
+    leaseToken: placement.leaseToken,
+    workerInstanceId: placement.instanceId,
+    workerStreamNumber: placement.streamNumber,
+  });
+  return { kind: { case: 'toolCallDispatched', value }, journal };
+}
+
+/** The call and the lease that a token names; undefined for a token of nobody's. */
+export function leaseOf(session: Session, token: string): { call: Call; lease: Lease } | undefined {
+  for (const call of session.calls.values()) {
+    const lease = call.leases.find((candidate) => candidate.token === token);
+    if (lease !== undefined) return { call, lease };
+  }
+  return undefined;
+}
+
+/** A dispatch that came back unstarted is not charged, within a bound (4.3). */
+export function returned(session: Session, command: RejectLease | LoseLease, reason: string): Ruling {
+  const held = leaseOf(session, command.leaseToken);
+  if (held?.lease.state.kind !== 'running') return NOTHING;
+  const { call, lease } = held;
+  if (command.kind === 'reject' && lease.instanceId !== command.instanceId) return NOTHING;
+  if (call.requeues >= MAX_REQUEUES) {
+    const error = failure(
+      'rejected',
+      `${call.name} was not started: workers gave it back ${call.requeues} times.`,
+    );
+    return happened(
+      endAttempt(call, { failure: error, retryable: true, answered: true }, command.at, command.draw, lease),
+    );
+  }
+  const value = create(ToolCallRequeuedSchema, { callId: call.callId, attempt: call.attempt, reason });
+  return happened({ kind: { case: 'toolCallRequeued', value }, journal: about(lease) });
+}
+
+/** A dispatch that may have run, and will not be answered (4.6). */
+export function lost(session: Session, command: LoseLease): Ruling {
+  const held = leaseOf(session, command.leaseToken);
+  if (held?.lease.state.kind !== 'running') return NOTHING;
+  const { call, lease } = held;
+  const error = afterDispatch(call, 'outcome_unknown', `The worker that ran ${call.name} was lost.`);
+  const end = { failure: error, retryable: call.safeToRepeat, answered: false };
+  return happened(endAttempt(call, end, command.at, command.draw, lease));
+}

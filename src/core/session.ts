@@ -1,0 +1,28 @@
+import type { Call } from './call.ts';
+import type { Instant } from './time.ts';
+
+/** A session as its log tells it. A direct call is a session of its own (4.12). */
+export interface Session {
+  readonly sessionId: string;
+  /** The sequence of the newest event; 0 before the first. */
+  readonly sequence: number;
+  /** When that event was recorded: the next one is not earlier (7.2). */
+  readonly occurredAt: Instant;
+  readonly calls: ReadonlyMap<string, Call>;
+}
+
+export function newSession(sessionId: string): Session {
+  return { sessionId, sequence: 0, occurredAt: 0, calls: new Map() };
+}
+
+/** The session of a direct call. */
+export const DIRECT_CALL_PREFIX = 'call:';
+
+export function directCallSession(callId: string): string {
+  return DIRECT_CALL_PREFIX + callId;
+}
+
+/** The call whose id a direct call's session carries; undefined for a conversation. */
+export function directCallOf(sessionId: string): string | undefined {
+  return sessionId.startsWith(DIRECT_CALL_PREFIX) ? sessionId.slice(DIRECT_CALL_PREFIX.length) : undefined;
+}

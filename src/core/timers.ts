@@ -1,0 +1,82 @@
+import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
+import { endAttempt, finish } from './attempt.ts';
+import { type Call, earlier, lastLease, mayHaveTakenEffect, queueDeadline, totalDeadline } from './call.ts';
+import type { Heard, Tick } from './command.ts';
+import type { Draft } from './event.ts';
+import { type FailureCode, failure } from './failure.ts';
+import type { Session } from './session.ts';
+import type { Instant } from './time.ts';
+
+/** When to look at a session again: the next clock that runs out, or the end of a wait (4.4). */
+export function wakeup(session: Session, now: Instant, heard: Heard): Instant | undefined {
+  let next: Instant | undefined;
+  for (const call of session.calls.values()) next = earlier(next, callWakeup(call, now, heard));
+  return next;
+}
+
+function callWakeup(call: Call, now: Instant, heard: Heard): Instant | undefined {
+  const { phase } = call;
+  switch (phase.kind) {
+    case 'waiting':
+      if (phase.from > now) return earlier(phase.from, totalDeadline(call));
+      return earlier(queueDeadline(call), totalDeadline(call));
+    case 'dispatched':
+      return earlier(earlier(phase.until, heartbeatDeadline(call, heard)), totalDeadline(call));
+    case 'open':
+      return earlier(phase.until, totalDeadline(call));
+    case 'interrupted':
+    case 'finished':
+      return undefined;
+  }
+}
+
+/** When a running attempt has been silent for too long; undefined while its worker is away. */
+function heartbeatDeadline(call: Call, heard: Heard): Instant | undefined {
+  const { heartbeatTimeout } = call.policy;
+  const lease = lastLease(call);
+  if (heartbeatTimeout === undefined || lease === undefined || call.phase.kind !== 'dispatched')
+    return undefined;
+  const last = heard.get(lease.token) ?? call.phase.from;
+  return last === 'away' ? undefined : last + heartbeatTimeout;
+}
+
+/** What the passing of time does to one call; undefined where no clock of it has run out. */
+export function expire(call: Call, { at, draw, heard }: Tick): Draft | undefined {
+  const { phase } = call;
+  if (phase.kind === 'interrupted' || phase.kind === 'finished') return undefined;
+  if (isOver(totalDeadline(call), at)) {
+    return finish(call, {
+      error: timeout(call, 'total_timeout', "did not end within the call's total time."),
+    });
+  }
+  if (phase.kind === 'waiting') {
+    if (phase.from > at || !isOver(queueDeadline(call), at)) return undefined;
+    const error = timeout(call, 'queue_timeout', 'was not started: no worker was free in time.');
+    return endAttempt(call, { failure: error, retryable: true, answered: false }, at, draw);
+  }
+  if (isOver(phase.until, at)) return giveUp(call, at, draw, 'run_timeout', 'did not finish in time.');
+  if (isOver(heartbeatDeadline(call, heard), at)) {
+    return giveUp(call, at, draw, 'heartbeat_timeout', 'stopped reporting while it ran.');
+  }
+  return undefined;
+}
+
+function giveUp(call: Call, at: Instant, draw: number, code: FailureCode, what: string): Draft {
+  const end = { failure: timeout(call, code, what), retryable: call.safeToRepeat, answered: false };
+  return endAttempt(call, end, at, draw, lastLease(call));
+}
+
+function timeout(call: Call, code: FailureCode, what: string): Failure {
+  return afterDispatch(call, code, `${call.name} ${what}`);
+}
+
+/** A failure that tells the model where work may have taken effect though no answer says so (4.6). */
+export function afterDispatch(call: Call, code: FailureCode, message: string): Failure {
+  if (!mayHaveTakenEffect(call)) return failure(code, message);
+  const warning = 'It may have taken effect nevertheless; check before you repeat it.';
+  return failure(code, `${message} ${warning}`, { mayHaveTakenEffect: true });
+}
+
+function isOver(deadline: Instant | undefined, at: Instant): boolean {
+  return deadline !== undefined && deadline <= at;
+}
