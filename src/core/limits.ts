@@ -36,6 +36,8 @@ export const MAX_CACHED_VALIDATORS = 1_000;
 export const MAX_INLINE_TEXT_BYTES = 256 * KIB;
 /** What a model gets of a text that became a blob (3.4). */
 export const TEXT_EXCERPT_BYTES = 32 * KIB;
+/** Blocks of one result: more is a program that streams, for which progress and blobs exist. */
+export const MAX_CONTENT_BLOCKS = 1_000;
 /** Each of structured_json, details_json, state and presentation (3.4). */
 export const MAX_JSON_FIELD_BYTES = 1 * MIB;
 
@@ -69,8 +71,10 @@ export const MAX_CHECKPOINT_BYTES = 64 * KIB;
 export const MAX_MESSAGE_BYTES = 4 * MIB;
 /** Room for the envelope around a frame: field tags, lengths, and the trailer of the batch. */
 export const MESSAGE_OVERHEAD_BYTES = 64;
-/** The least that a worker may name as the largest message it reads: a dispatch with its policy fits. */
-export const MIN_MESSAGE_BYTES = 16 * KIB;
+/** The least that a worker may name as the largest message it reads: DISPATCH_OVERHEAD_BYTES, and as much again. */
+export const MIN_MESSAGE_BYTES = 64 * KIB;
+/** What a dispatch takes at most beside its arguments and checkpoint: ids, names, a proposal, a trace context. */
+export const DISPATCH_OVERHEAD_BYTES = 32 * KIB;
 /** Frames of one tick go in one message, up to this size … (5.2) */
 export const MAX_BATCH_BYTES = 256 * KIB;
 /** … and this number (5.2). */
@@ -95,6 +99,8 @@ export const RECONNECT_MAX_MS = 15_000;
 export const SLOW_READER_MS = 15_000;
 /** A rejected dispatch is not offered to its worker again before this (Reject.retry_after). */
 export const REJECT_PAUSE_MS = 1_000;
+/** Sessions whose dispatches a worker rejected and is not offered for a while; the oldest is forgotten first. */
+export const MAX_PAUSED_SESSIONS = 10_000;
 /** Dispatches that a worker runs at once, where its hello says nothing. */
 export const DEFAULT_MAX_IN_FLIGHT = 16;
 /** Dispatches that a worker may ask for. */
@@ -114,6 +120,8 @@ export const MAX_UNREAD_ANSWERS = 1_024;
 export const MAX_UNFINISHED_CALLS = 100_000;
 /** Commands that wait in one session's mailbox. */
 export const MAX_MAILBOX = 1_024;
+/** How long an append that a full or overloaded journal refused waits before the next try. */
+export const JOURNAL_RETRY_MS = 1_000;
 /** Watchers of one call; each gets every update. */
 export const MAX_WATCHERS = 64;
 /** Updates that wait for one reader of a call; beyond it progress is merged and the reader is dropped. */
@@ -122,6 +130,8 @@ export const MAX_QUEUED_UPDATES = 1_024;
 export const MAX_ENDED_CALLS_CACHED = 1_000;
 /** Tool definitions that are remembered after their last worker left, so that calls queue for them. */
 export const MAX_ABSENT_TOOLS = 10_000;
+/** Tool definitions kept in memory; the blob store has the rest. */
+export const MAX_CACHED_DEFINITIONS = 10_000;
 /** Appends that wait for the journal; beyond it, new calls are refused as overloaded. */
 export const MAX_QUEUED_APPENDS = 100_000;
 /** Entries of one page of a list. */

@@ -26,3 +26,17 @@ export function directCallSession(callId: string): string {
 export function directCallOf(sessionId: string): string | undefined {
   return sessionId.startsWith(DIRECT_CALL_PREFIX) ? sessionId.slice(DIRECT_CALL_PREFIX.length) : undefined;
 }
+
+/**
+ * The token of a dispatch: a random part that nobody can guess, and the session, so that an answer finds its
+ * call in the journal even when nobody remembers the dispatch. Opaque to workers.
+ */
+export function leaseTokenOf(random: string, sessionId: string): string {
+  return `${random}/${sessionId}`;
+}
+
+/** The session that a lease token names; undefined for a text that is no token. */
+export function sessionOfLease(token: string): string | undefined {
+  const slash = token.indexOf('/');
+  return slash < 0 ? undefined : token.slice(slash + 1);
+}

@@ -3,7 +3,11 @@
  * same implementations, or with simulated ones.
  */
 import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
+import type { Progress } from '../../gen/spindle/v1/progress_pb.ts';
+import type { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
+import type { Answer, CancelReason, Dispatch, Reject } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { Instant } from '../core/time.ts';
+import type { Definition } from '../schema/definition.ts';
 
 /** Names a session in the journal (7.3). A direct call is the session `call:` and its id. */
 export interface SessionKey {
@@ -109,4 +113,82 @@ export interface Observer {
     event: string,
     facts: Readonly<Record<string, string | number>>,
   ): void;
+}
+
+/** A free slot of a connected worker, taken for one dispatch. */
+export interface Reservation {
+  readonly leaseToken: string;
+  readonly instanceId: string;
+  readonly streamNumber: number;
+  readonly workerName: string;
+  /** The definition that this worker serves. */
+  readonly definition: Definition;
+  /** The largest message that this worker reads, in bytes. */
+  readonly maxMessageBytes: number;
+}
+
+/** A tool and who serves it. */
+export interface Served {
+  readonly definition: Definition;
+  readonly workers: number;
+  readonly workersWithOtherDefinition: number;
+}
+
+/** A dispatch that an earlier process of the engine had recorded, and that a worker may still hold. */
+export interface ExpectedLease {
+  readonly leaseToken: string;
+  readonly tenant: string;
+  readonly instanceId: string;
+  readonly streamNumber: number;
+  readonly workerName: string;
+  readonly toolName: string;
+}
+
+/** Connected workers: who offers what, who is free, and the frames to and from them. */
+export interface Workers {
+  /** The definition in force: the newest that a connected worker declared, or the last one that there was. */
+  find(tenant: string, toolName: string): Definition | undefined;
+  /** Names that somebody declared, for the nearest ones to an unknown name. */
+  served(tenant: string): readonly Served[];
+  /**
+   * Takes a slot under a new lease token: of the less loaded of two random workers that serve the definition
+   * in force, or of one that serves another where only such are connected (5.11). Undefined: nobody is free.
+   */
+  reserve(tenant: string, toolName: string, sessionId: string): Reservation | undefined;
+  /** Gives a slot back that was reserved and is not used. */
+  release(leaseToken: string): void;
+  /** Writes a dispatch to the stream that its lease is bound to. Never sent, it comes back as lost. */
+  dispatch(leaseToken: string, dispatch: Dispatch): void;
+  /** Asks the worker to stop. Its slot stays taken until it answers (4.4). */
+  stop(leaseToken: string, reason: CancelReason): void;
+  acknowledge(
+    tenant: string,
+    instanceId: string,
+    leaseToken: string,
+    verdict: AnswerVerdict,
+    reason: string,
+  ): void;
+  /** At the start: what may still run somewhere, kept for the resume grace (5.8). */
+  expect(leases: readonly ExpectedLease[]): void;
+  listen(listener: WorkersListener): void;
+}
+
+/** Who sent a frame, as far as the engine has to know. */
+export interface WorkerRef {
+  readonly tenant: string;
+  readonly instanceId: string;
+}
+
+/** What workers do, as the engine hears it. */
+export interface WorkersListener {
+  /** Resolves when the definitions are durable; before that nobody is served under them (7.5). */
+  declared(tenant: string, definitions: readonly Definition[]): Promise<void>;
+  answered(from: WorkerRef, answer: Answer): void;
+  rejected(from: WorkerRef, reject: Reject): void;
+  progressed(from: WorkerRef, progress: Progress): void;
+  lost(from: WorkerRef, leaseToken: string, how: 'lost' | 'never_held' | 'never_sent'): void;
+  /** The stream of a lease broke, or its worker came back: its heartbeat clock stands still meanwhile. */
+  away(from: WorkerRef, leaseToken: string, away: boolean): void;
+  /** A slot or a tool of this tenant's workers became available. */
+  available(tenant: string): void;
 }

@@ -1,0 +1,217 @@
+import { createHash } from 'node:crypto';
+import type { RetryPolicies } from '../../gen/spindle/v1/retry_pb.ts';
+import type { Call } from '../core/call.ts';
+import { lastLease } from '../core/call.ts';
+import { RESUME_GRACE_MS } from '../core/limits.ts';
+import { isUnfinished } from '../core/owed.ts';
+import { type Refusal, refused } from '../core/refusal.ts';
+import type { Instant, Millis } from '../core/time.ts';
+import type { Schemas } from '../schema/schemas.ts';
+import { type Alarms, createAlarms } from './alarms.ts';
+import { type Calls, createCalls } from './calls.ts';
+import { createDefinitions, type Definitions } from './definitions.ts';
+import { createEffects } from './effects.ts';
+import type {
+  Blobs,
+  Clock,
+  ExpectedLease,
+  Journal,
+  JournalFault,
+  Observer,
+  Random,
+  SessionKey,
+  Workers,
+} from './ports.ts';
+import { unknownTool } from './request.ts';
+import { nearestNames } from './search.ts';
+import type { SessionRunner } from './session-runner.ts';
+import { createSessions, type Sessions } from './sessions.ts';
+import { createWaitingCalls, type Waiter, type WaitingCalls } from './waiting.ts';
+import { listenToWorkers } from './worker-events.ts';
+
+export interface EngineOptions {
+  readonly journal: Journal;
+  readonly blobs: Blobs;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly workers: Workers;
+  readonly schemas: Schemas;
+  readonly observer: Observer;
+  /** The deployment's layers of the policy, between the engine's own and the tool's (4.1). */
+  readonly policies?: RetryPolicies | undefined;
+  /** The journal cannot be trusted any more: the process should end, and be started again (7.4). */
+  readonly failed: (error: unknown) => void;
+}
+
+export interface Engine {
+  readonly calls: Calls;
+  /** Takes up every unfinished session of the journal (7.2). Before workers and clients connect. */
+  recover(): Promise<void>;
+  /**
+   * Takes no more calls, and waits for running ones at most this long. Who still waits then is told that the
+   * engine shuts down; the calls themselves go on after a restart.
+   */
+  drain(grace: Millis): Promise<void>;
+}
+
+/** What the parts of the engine share. */
+export interface Shared {
+  readonly options: EngineOptions;
+  readonly sessions: Sessions;
+  readonly definitions: Definitions;
+  readonly waiting: WaitingCalls<Waiter & { readonly runner: SessionRunner }>;
+  /** Set while the engine drains, or when it failed: new requests are refused with it. */
+  stopping: Refusal | undefined;
+  /** Until then unknown names may come back (4.11). */
+  namesSettledAt: Instant;
+}
+
+/** The call's name for systems that deduplicate: the same for all its attempts, and never used for two (4.7). */
+export function idempotencyKey({ tenant, sessionId }: SessionKey, { callId, requestedAt }: Call): string {
+  // The time tells a call apart from an older one of the same id that is not retained any more.
+  const identity = JSON.stringify([tenant, sessionId, callId, requestedAt]);
+  return createHash('sha256').update(identity).digest('base64url').slice(0, 22);
+}
+
+export function createEngine(options: EngineOptions): Engine {
+  const { clock, random, journal, workers, observer } = options;
+  const alarms: Alarms<SessionRunner> = createAlarms(clock, (runner) => runner.wake(random.draw()));
+  let quiet: (() => void) | undefined;
+
+  const isQuiet = (): boolean => {
+    for (const { session } of sessions.all()) {
+      for (const { phase } of session.calls.values()) if (phase.kind === 'dispatched') return false;
+    }
+    return true;
+  };
+
+  const sessions = createSessions({
+    journal,
+    runner: {
+      clock,
+      append: async (key, expectedSequence, events, head) => {
+        const [outcome] = await journal.append([{ key, expectedSequence, events, head }]);
+        if (outcome === undefined) throw new Error('the journal answered no outcome for an append');
+        return outcome;
+      },
+      perform: (runner, effect) => effects.perform(runner, effect),
+      alarm: (runner, at) => alarms.set(runner, at),
+      settled(runner) {
+        stopWaiting(runner);
+        sessions.release(runner);
+        if (quiet !== undefined && isQuiet()) quiet();
+      },
+      dropped(runner, error) {
+        sessions.drop(runner);
+        if (error === undefined)
+          return refused('session_moved', 'another engine owns this session now').refusal;
+        fail(error);
+        return shared.stopping ?? JOURNAL_FAILED;
+      },
+      postponed(error) {
+        const kind = faultKind(error);
+        if (kind !== 'full' && kind !== 'overloaded') return undefined;
+        observer.report('warn', 'journal_refused', { kind });
+        return refused('overloaded', `the journal takes no more at the moment (${kind}); try again later`)
+          .refusal;
+      },
+    },
+  });
+
+  const shared: Shared = {
+    options,
+    sessions,
+    definitions: createDefinitions(options.blobs, options.schemas),
+    waiting: createWaitingCalls(),
+    stopping: undefined,
+    namesSettledAt: clock.now() + RESUME_GRACE_MS,
+  };
+  const effects = createEffects(shared);
+
+  /** Calls that ended while they waited for a worker need none any more. */
+  const stopWaiting = ({ key: { tenant, sessionId }, session }: SessionRunner): void => {
+    for (const { phase, callId, name } of session.calls.values()) {
+      if (phase.kind === 'finished') shared.waiting.remove(tenant, { sessionId, callId, toolName: name });
+    }
+  };
+  const calls = createCalls(shared);
+  listenToWorkers(shared, effects);
+
+  /** Nothing can be recorded any more, so nothing may be done (7.4). */
+  const fail = (error: unknown): void => {
+    if (shared.stopping === JOURNAL_FAILED) return;
+    shared.stopping = JOURNAL_FAILED;
+    observer.report('error', 'journal_failed', {
+      error: error instanceof Error ? error.message : String(error),
+    });
+    options.failed(error);
+  };
+
+  /** Calls of tools that nobody has declared by now will not run (4.11). */
+  const settleNames = (): void => {
+    const unknown = shared.waiting.withUnknownTool(
+      (tenant, name) => workers.find(tenant, name) !== undefined,
+    );
+    for (const { runner, callId, toolName } of unknown) {
+      const names = workers.served(runner.key.tenant).map(({ definition }) => definition.tool.name);
+      const failure = unknownTool(toolName, nearestNames(names, toolName, 3));
+      shared.waiting.remove(runner.key.tenant, { sessionId: runner.key.sessionId, callId, toolName });
+      runner.send({ kind: 'disown', at: clock.now(), callId, failure }, () => undefined);
+    }
+  };
+
+  return {
+    calls,
+    async recover() {
+      const runners: SessionRunner[] = [];
+      const expected: ExpectedLease[] = [];
+      for await (const key of journal.unfinished()) {
+        const runner = await sessions.open(key);
+        if (runner === undefined) continue;
+        runners.push(runner);
+        expected.push(...runningLeases(runner));
+      }
+      for (const { tenant, leaseToken } of expected) effects.away(tenant, leaseToken, true);
+      workers.expect(expected);
+      const graceUntil = clock.now() + RESUME_GRACE_MS;
+      shared.namesSettledAt = graceUntil;
+      for (const runner of runners) runner.resume(runningLeases(runner).length > 0 ? graceUntil : 0);
+      clock.alarm(graceUntil, settleNames);
+      if (runners.length > 0)
+        observer.report('info', 'recovered', { calls: runners.length, running: expected.length });
+    },
+    async drain(grace) {
+      shared.stopping ??= refused('shutting_down', 'the engine shuts down; try again in a moment').refusal;
+      if (!isQuiet()) {
+        await new Promise<void>((resolve) => {
+          const disarm = clock.alarm(clock.now() + grace, resolve);
+          quiet = () => {
+            disarm();
+            resolve();
+          };
+        });
+      }
+      alarms.close();
+      for (const runner of [...sessions.all()]) runner.abandon(shared.stopping);
+    },
+  };
+}
+
+const JOURNAL_FAILED = refused(
+  'journal_unavailable',
+  'the journal failed; the engine has to be started again',
+).refusal;
+
+function faultKind(error: unknown): JournalFault['kind'] | undefined {
+  return error instanceof Error && error.name === 'JournalError' ? (error as JournalFault).kind : undefined;
+}
+
+function runningLeases({ key, session }: SessionRunner): ExpectedLease[] {
+  if (!isUnfinished(session)) return [];
+  return [...session.calls.values()].flatMap((call) => {
+    const lease = lastLease(call);
+    if (call.phase.kind !== 'dispatched' || lease === undefined) return [];
+    const { token: leaseToken, instanceId, streamNumber, workerName } = lease;
+    return [{ leaseToken, tenant: key.tenant, instanceId, streamNumber, workerName, toolName: call.name }];
+  });
+}

@@ -1,0 +1,49 @@
+import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
+import { ArgumentRepair, type ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
+import type { Call } from '../core/call.ts';
+import type { Placement } from '../core/command.ts';
+import { failure } from '../core/failure.ts';
+import { DISPATCH_OVERHEAD_BYTES, MAX_REPAIR_BYTES } from '../core/limits.ts';
+import type { Definition } from '../schema/definition.ts';
+import type { Schemas } from '../schema/schemas.ts';
+import { inputFailure } from './dispatch.ts';
+import type { Reservation } from './ports.ts';
+
+/** Checks a call's arguments under a definition; repair only where the tool asks for it (1.7). */
+export function checkInput(schemas: Schemas, definition: Definition | undefined, text: string): ToolInput {
+  const repair = definition?.tool.argumentRepair === ArgumentRepair.BOUNDED;
+  return schemas.checkArguments(definition, text, { repair, stoppedForLength: false });
+}
+
+/** A reserved slot as the core takes it: with a new verdict where the worker serves another definition (5.11). */
+export function placementOf(
+  reservation: Reservation,
+  call: Pick<Call, 'name' | 'arguments' | 'toolDigest'>,
+  schemas: Schemas,
+): Placement {
+  const { leaseToken, instanceId, streamNumber, workerName, definition } = reservation;
+  const placed = { leaseToken, instanceId, streamNumber, workerName };
+  if (definition.digest === call.toolDigest) return { ...placed, recheck: undefined };
+  const input = checkInput(schemas, definition, call.arguments);
+  const recheck = { toolDigest: definition.digest, input, inputFailure: inputFailure(call.name, input) };
+  return { ...placed, recheck };
+}
+
+/**
+ * A dispatch that its worker could not read is never written; that call alone fails (3.4). Arguments may occur
+ * twice in it: as they came, and repaired.
+ */
+export function tooLarge(
+  reservation: Reservation,
+  call: Pick<Call, 'name' | 'arguments'> & { readonly checkpoint?: Uint8Array | undefined },
+): Failure | undefined {
+  const room = reservation.maxMessageBytes - DISPATCH_OVERHEAD_BYTES - (call.checkpoint?.byteLength ?? 0);
+  const copies = call.arguments.length <= MAX_REPAIR_BYTES ? 2 : 1;
+  // Three bytes of UTF-8 for each code unit at most: short arguments need not be measured.
+  if (call.arguments.length * 3 * copies <= room) return undefined;
+  if (Buffer.byteLength(call.arguments) * copies <= room) return undefined;
+  return failure(
+    'request_too_large',
+    `The arguments of ${call.name} are larger than its worker reads (${reservation.maxMessageBytes} bytes a message). Send less, or pass a reference.`,
+  );
+}

@@ -1,0 +1,254 @@
+import { create } from '@bufbuild/protobuf';
+import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
+import type { Progress } from '../../gen/spindle/v1/progress_pb.ts';
+import { type CallUpdate, CallUpdateSchema } from '../../gen/spindle/v1/tool_service_pb.ts';
+import type { Command } from '../core/command.ts';
+import { decide } from '../core/decide.ts';
+import { evolve } from '../core/evolve.ts';
+import { JOURNAL_RETRY_MS, MAX_MAILBOX } from '../core/limits.ts';
+import { type Effect, effectName, isUnfinished, owed } from '../core/owed.ts';
+import { accepted, type Outcome, type Refusal, refused } from '../core/refusal.ts';
+import type { AnswerRuling } from '../core/ruling.ts';
+import type { Session } from '../core/session.ts';
+import type { Instant } from '../core/time.ts';
+import { wakeup } from '../core/timers.ts';
+import type { AppendOutcome, Clock, SessionHead, SessionKey } from './ports.ts';
+import { updateOf } from './updates.ts';
+import type { CallWatcher } from './watchers.ts';
+
+/** What became of a command, once it is durable. */
+export interface Done {
+  readonly session: Session;
+  readonly answer: AnswerRuling | undefined;
+}
+
+export type Reply = (outcome: Outcome<Done>) => void;
+
+export interface RunnerOptions {
+  readonly key: SessionKey;
+  readonly clock: Clock;
+  /** What the journal keeps beside the log; `unfinished` is filled in here. */
+  readonly head: Omit<SessionHead, 'unfinished'>;
+  readonly append: (
+    key: SessionKey,
+    expectedSequence: number,
+    events: readonly SessionEvent[],
+    head: SessionHead,
+  ) => Promise<AppendOutcome>;
+  readonly perform: (runner: SessionRunner, effect: Effect) => void;
+  /** Sets the one alarm of the session. */
+  readonly alarm: (runner: SessionRunner, at: Instant | undefined) => void;
+  /** After each step: nothing may be owed any more. */
+  readonly settled: (runner: SessionRunner) => void;
+  /** The session is somebody else's now, or the journal failed: this copy is dropped (7.3). */
+  readonly dropped: (runner: SessionRunner, error: unknown) => Refusal;
+  /** Nothing of the append was written, and a later one may be: the journal is full, say. Else undefined. */
+  readonly postponed: (error: unknown) => Refusal | undefined;
+}
+
+interface Letter {
+  readonly command: Command;
+  readonly reply: Reply;
+}
+
+/**
+ * Owns one session in memory: one mailbox, one command at a time. Events are appended first; watchers hear,
+ * replies go out and effects are performed only after the append is durable (7.1).
+ */
+export class SessionRunner {
+  session: Session;
+  readonly key: SessionKey;
+  readonly head: Omit<SessionHead, 'unfinished'>;
+  /** When running leases last reported progress (Heard). */
+  readonly heard = new Map<string, Instant | 'away'>();
+  /** A checkpoint that waits for its second to pass, and when the last one was written. */
+  pendingCheckpoint: { readonly leaseToken: string; readonly bytes: Uint8Array } | undefined;
+  lastCheckpointAt: Instant = 0;
+  readonly #options: RunnerOptions;
+  #mailbox: Letter[] = [];
+  /** No clock of a call that outlived a restart runs out before this (5.8). */
+  #graceUntil: Instant = 0;
+  #appending = false;
+  #dropped = false;
+  #performed = new Set<string>();
+  #watchers: CallWatcher[] = [];
+
+  constructor(options: RunnerOptions, session: Session) {
+    this.#options = options;
+    this.key = options.key;
+    this.head = options.head;
+    this.session = session;
+  }
+
+  get isIdle(): boolean {
+    return !this.#appending && this.#mailbox.length === 0;
+  }
+
+  get isWatched(): boolean {
+    return this.#watchers.length > 0;
+  }
+
+  get watcherCount(): number {
+    return this.#watchers.length;
+  }
+
+  watch(watcher: CallWatcher): void {
+    this.#watchers.push(watcher);
+  }
+
+  unwatch(watcher: CallWatcher): void {
+    this.#watchers = this.#watchers.filter((other) => other !== watcher);
+  }
+
+  /** Takes a command. The reply comes when what it led to is durable, or at once where it leads to nothing. */
+  send(command: Command, reply: Reply): void {
+    if (this.#dropped) {
+      reply(refused('session_moved', 'the session is not here any more; try again'));
+      return;
+    }
+    if (this.#mailbox.length >= MAX_MAILBOX) {
+      reply(refused('overloaded', `${MAX_MAILBOX} commands wait for this session, which is its limit`));
+      return;
+    }
+    this.#mailbox.push({ command, reply });
+    if (!this.#appending) this.#step();
+  }
+
+  /** Looks at the clocks, and does what is owed by now. */
+  wake(draw: number): void {
+    this.send({ kind: 'tick', at: this.#options.clock.now(), draw, heard: this.heard }, () =>
+      this.#perform(),
+    );
+  }
+
+  /** Takes up a session that was read from the journal. Its clocks do not run out before the grace is over. */
+  resume(graceUntil: Instant): void {
+    this.#graceUntil = graceUntil;
+    this.#perform();
+  }
+
+  /** Tells who waits that this engine goes away; the session itself is in the journal. */
+  abandon(refusal: Refusal): void {
+    this.#dropped = true;
+    const watchers = this.#watchers;
+    this.#watchers = [];
+    for (const watcher of watchers) watcher.lost(refusal);
+  }
+
+  progress(callId: string, progress: Progress): void {
+    this.#tell(create(CallUpdateSchema, { callId, kind: { case: 'progress', value: progress } }));
+  }
+
+  /** Decides everything that waits, and appends it at once. */
+  #step(): void {
+    const letters = this.#mailbox;
+    this.#mailbox = [];
+    const events: SessionEvent[] = [];
+    const replies: (() => void)[] = [];
+    const before = this.session;
+    let session = before;
+    for (const { command, reply } of letters) {
+      const decided = decide(session, command);
+      if (decided.kind === 'refused') {
+        replies.push(() => reply({ ok: false, refusal: decided.refusal }));
+        continue;
+      }
+      for (const event of decided.events) {
+        session = evolve(session, event);
+        events.push(event);
+      }
+      const after = session;
+      replies.push(() => reply(accepted({ session: after, answer: decided.answer })));
+    }
+    if (events.length === 0) {
+      for (const send of replies) send();
+      this.#rest();
+      return;
+    }
+    this.#appending = true;
+    const head = { ...this.head, unfinished: isUnfinished(session) };
+    this.#options.append(this.key, before.sequence, events, head).then(
+      (outcome) => {
+        if (outcome.kind === 'conflict') this.#drop(letters, undefined);
+        else this.#commit(session, events, replies);
+      },
+      (error: unknown) => {
+        const refusal = this.#options.postponed(error);
+        if (refusal === undefined) this.#drop(letters, error);
+        else this.#postpone(letters, refusal);
+      },
+    );
+  }
+
+  /**
+   * Nothing was written. What clients asked for is refused, so that they may try again; what workers and clocks
+   * say would be lost with them, so it is decided again a little later.
+   */
+  #postpone(letters: readonly Letter[], refusal: Refusal): void {
+    const { clock } = this.#options;
+    clock.alarm(clock.now() + JOURNAL_RETRY_MS, () => {
+      this.#appending = false;
+      this.#step();
+    });
+    this.#mailbox.unshift(...letters.filter(({ command }) => !isFromClient(command)));
+    for (const { command, reply } of letters) if (isFromClient(command)) reply({ ok: false, refusal });
+  }
+
+  #commit(session: Session, events: readonly SessionEvent[], replies: readonly (() => void)[]): void {
+    this.#appending = false;
+    this.session = session;
+    if (this.#watchers.length > 0) this.#announce(events);
+    for (const send of replies) send();
+    this.#perform();
+    if (this.#mailbox.length > 0) this.#step();
+    else this.#rest();
+  }
+
+  #announce(events: readonly SessionEvent[]): void {
+    for (const event of events) {
+      const last = event.kind.case === 'toolCallFinished';
+      if (!last && !this.#watchers.some(({ wantsAll }) => wantsAll)) continue;
+      const update = updateOf(event);
+      if (update !== undefined) this.#tell(update, last);
+    }
+  }
+
+  #tell(update: CallUpdate, last = false): void {
+    const watchers = this.#watchers;
+    if (last) this.#watchers = [];
+    for (const watcher of watchers) if (last || watcher.wantsAll) watcher.update(update);
+  }
+
+  /** Performs what is owed and has not been performed yet, and arms the alarm. */
+  #perform(): void {
+    const now = this.#options.clock.now();
+    for (const effect of owed(this.session, now)) {
+      const name = effectName(effect);
+      if (this.#performed.has(name)) continue;
+      this.#performed.add(name);
+      this.#options.perform(this, effect);
+    }
+    const at = wakeup(this.session, now, this.heard);
+    this.#options.alarm(this, at === undefined ? undefined : Math.max(at, this.#graceUntil));
+  }
+
+  #rest(): void {
+    if (this.isIdle) this.#options.settled(this);
+  }
+
+  #drop(letters: readonly Letter[], error: unknown): void {
+    this.#dropped = true;
+    this.#options.alarm(this, undefined);
+    const refusal = this.#options.dropped(this, error);
+    const waiting = [...letters, ...this.#mailbox];
+    this.#mailbox = [];
+    const watchers = this.#watchers;
+    this.#watchers = [];
+    for (const { reply } of waiting) reply({ ok: false, refusal });
+    for (const watcher of watchers) watcher.lost(refusal);
+  }
+}
+
+function isFromClient({ kind }: Command): boolean {
+  return kind === 'request' || kind === 'settle' || kind === 'cancel' || kind === 'resume';
+}

@@ -1,0 +1,166 @@
+import { create } from '@bufbuild/protobuf';
+import { type Progress, ProgressSchema } from '../../gen/spindle/v1/progress_pb.ts';
+import { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
+import type { Answer } from '../../gen/spindle/v1/worker_service_pb.ts';
+import type { Call, Lease } from '../core/call.ts';
+import { leaseOf } from '../core/lease.ts';
+import { CHECKPOINT_INTERVAL_MS, MAX_CHECKPOINT_BYTES } from '../core/limits.ts';
+import { sessionOfLease } from '../core/session.ts';
+import { readAnswer } from './answers.ts';
+import { proposedFailure } from './dispatch.ts';
+import type { Effects } from './effects.ts';
+import type { Shared } from './engine.ts';
+import type { WorkerRef } from './ports.ts';
+import type { SessionRunner } from './session-runner.ts';
+
+/** Turns what workers do into commands for the sessions that their leases belong to. */
+export function listenToWorkers(shared: Shared, effects: Effects): void {
+  const { options, sessions, definitions } = shared;
+  const { clock, random, workers, schemas, blobs, observer } = options;
+
+  const live = (tenant: string, leaseToken: string): SessionRunner | undefined =>
+    sessions.live({ tenant, sessionId: sessionOfLease(leaseToken) ?? '' });
+
+  const acknowledge = (from: WorkerRef, leaseToken: string, verdict: AnswerVerdict, reason: string): void =>
+    workers.acknowledge(from.tenant, from.instanceId, leaseToken, verdict, reason);
+
+  /** Nothing is acknowledged that is not durable: the worker keeps its answer and sends it again. */
+  const unanswerable = (leaseToken: string, error: unknown): void =>
+    observer.report('error', 'answer_not_recorded', {
+      lease_session: sessionOfLease(leaseToken) ?? '',
+      error: String(error),
+    });
+
+  const answer = (from: WorkerRef, frame: Answer, runner: SessionRunner, held: Held): void => {
+    const { leaseToken } = frame;
+    const definition = definitions.cached(from.tenant, digestOf(held));
+    const read = readAnswer(frame, {
+      schemas,
+      blobs,
+      tenant: from.tenant,
+      definition,
+      proposed: proposedFailure(held.call, held.lease),
+      newId: random.token,
+    });
+    const send = (said: Awaited<typeof read>): void => {
+      const { instanceId } = from;
+      const command = {
+        kind: 'answer',
+        at: clock.now(),
+        leaseToken,
+        instanceId,
+        answer: said,
+        draw: random.draw(),
+      } as const;
+      runner.send(command, (outcome) => {
+        const ruling = outcome.ok ? outcome.value.answer : undefined;
+        if (ruling !== undefined) acknowledge(from, leaseToken, ruling.verdict, ruling.reason);
+        else if (!outcome.ok) unanswerable(leaseToken, outcome.refusal.reason);
+      });
+    };
+    if (read instanceof Promise) read.then(send, (error: unknown) => unanswerable(leaseToken, error));
+    else send(read);
+  };
+
+  /** An answer for a session that is not in memory: it ended, or never was. */
+  const answerLate = async (from: WorkerRef, frame: Answer): Promise<void> => {
+    const { tenant } = from;
+    const sessionId = sessionOfLease(frame.leaseToken) ?? '';
+    const runner = sessionId === '' ? undefined : await sessions.open({ tenant, sessionId });
+    const held = runner && leaseOf(runner.session, frame.leaseToken);
+    if (runner === undefined || held === undefined) {
+      acknowledge(from, frame.leaseToken, AnswerVerdict.STALE, 'no such dispatch is known');
+      if (runner !== undefined) sessions.release(runner);
+      return;
+    }
+    await definitions.load(tenant, digestOf(held));
+    answer(from, frame, runner, held);
+  };
+
+  workers.listen({
+    declared: (tenant, declared) => definitions.store(tenant, declared),
+
+    answered(from, frame) {
+      const runner = live(from.tenant, frame.leaseToken);
+      const held = runner && leaseOf(runner.session, frame.leaseToken);
+      const digest = held && digestOf(held);
+      if (runner !== undefined && held !== undefined && digest !== undefined) {
+        if (digest === '' || definitions.cached(from.tenant, digest) !== undefined) {
+          answer(from, frame, runner, held);
+          return;
+        }
+      }
+      answerLate(from, frame).catch((error: unknown) => unanswerable(frame.leaseToken, error));
+    },
+
+    rejected({ tenant, instanceId }, { leaseToken, reason }) {
+      const command = {
+        kind: 'reject',
+        at: clock.now(),
+        leaseToken,
+        instanceId,
+        reason,
+        draw: random.draw(),
+      } as const;
+      live(tenant, leaseToken)?.send(command, () => undefined);
+    },
+
+    progressed({ tenant, instanceId }, progress) {
+      const runner = live(tenant, progress.leaseToken);
+      const held = runner && leaseOf(runner.session, progress.leaseToken);
+      if (
+        runner === undefined ||
+        held?.lease.state.kind !== 'running' ||
+        held.lease.instanceId !== instanceId
+      )
+        return;
+      runner.heard.set(progress.leaseToken, clock.now());
+      checkpoint(runner, progress);
+      // Watchers learn nothing that would let them speak for the worker.
+      const { completed, total, activity, partial } = progress;
+      runner.progress(held.call.callId, create(ProgressSchema, { completed, total, activity, partial }));
+    },
+
+    lost({ tenant }, leaseToken, how) {
+      const command = { kind: 'lose', at: clock.now(), leaseToken, how, draw: random.draw() } as const;
+      live(tenant, leaseToken)?.send(command, () => undefined);
+    },
+
+    away: ({ tenant }, leaseToken, away) => effects.away(tenant, leaseToken, away),
+    available: (tenant) => effects.placeWaiting(tenant),
+  });
+
+  /** Kept durably, at most one a second: of those that come faster, the newest is kept (Progress.checkpoint). */
+  function checkpoint(runner: SessionRunner, { leaseToken, checkpoint: bytes }: Progress): void {
+    if (bytes === undefined || bytes.byteLength > MAX_CHECKPOINT_BYTES) return;
+    const pending = runner.pendingCheckpoint;
+    runner.pendingCheckpoint = { leaseToken, bytes };
+    if (pending !== undefined) return;
+    const write = (): void => {
+      const newest = runner.pendingCheckpoint;
+      runner.pendingCheckpoint = undefined;
+      runner.lastCheckpointAt = clock.now();
+      if (newest === undefined) return;
+      const command = {
+        kind: 'checkpoint',
+        at: clock.now(),
+        leaseToken: newest.leaseToken,
+        checkpoint: newest.bytes,
+      } as const;
+      runner.send(command, () => undefined);
+    };
+    const due = runner.lastCheckpointAt + CHECKPOINT_INTERVAL_MS;
+    if (due <= clock.now()) write();
+    else clock.alarm(due, write);
+  }
+}
+
+interface Held {
+  readonly call: Call;
+  readonly lease: Lease;
+}
+
+/** The definition that a lease was dispatched under. */
+function digestOf({ call, lease }: Held): string {
+  return lease.toolDigest === '' ? call.toolDigest : lease.toolDigest;
+}

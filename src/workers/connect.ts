@@ -1,0 +1,124 @@
+import { create } from '@bufbuild/protobuf';
+import { type Hello, type Welcome, WelcomeSchema } from '../../gen/spindle/v1/worker_service_pb.ts';
+import {
+  DEFAULT_MAX_IN_FLIGHT,
+  HEARTBEAT_INTERVAL_MS,
+  MAX_MESSAGE_BYTES,
+  MAX_WORKERS,
+  RESUME_GRACE_MS,
+  SILENCE_TIMEOUT_MS,
+} from '../core/limits.ts';
+import { accepted, type Outcome, refused } from '../core/refusal.ts';
+import { duration } from '../core/time.ts';
+import { helloFault, type Offers, readOffers } from './hello.ts';
+import type { Instance, Link } from './instance.ts';
+import { instanceKey, newInstance, type Registry } from './registry.ts';
+
+export interface Connected {
+  readonly instance: Instance;
+  readonly welcome: Welcome;
+}
+
+/**
+ * Takes a hello: makes the definitions durable, finds out whether this is a known process on a new stream or a
+ * new process (5.5), and judges what an older stream had been given.
+ */
+export async function connect(
+  registry: Registry,
+  tenant: string,
+  hello: Hello,
+  link: Link,
+): Promise<Outcome<Connected>> {
+  const { options, instances } = registry;
+  const fault = helloFault(hello);
+  if (fault !== undefined) return refused('protocol_error', fault);
+  const key = instanceKey(tenant, hello.instanceId);
+  if (!instances.has(key) && instances.size >= MAX_WORKERS) {
+    return refused('overloaded', `the engine has ${MAX_WORKERS} workers, which is its limit`);
+  }
+  const offers = readOffers(hello.tools, options.schemas);
+  await registry.listener.declared(tenant, offers.definitions);
+
+  const earlier = instances.get(key);
+  const resumes =
+    earlier !== undefined && options.resumeTokens.isValid(tenant, hello.instanceId, hello.resumeToken);
+  if (resumes && hello.streamNumber <= earlier.streamNumber) {
+    const message = `hello.stream_number must be above ${earlier.streamNumber}, the number of the process's last stream`;
+    return refused('protocol_error', message);
+  }
+  if (earlier !== undefined && !resumes) supersede(registry, earlier);
+  const instance = resumes ? earlier : newInstance(tenant, hello.instanceId, hello.workerName);
+  if (resumes) resume(registry, instance, hello);
+  else instance.declaration = registry.nextDeclaration();
+  instances.set(key, instance);
+  enlist(registry, instance, hello, offers, link);
+  return accepted({ instance, welcome: welcome(registry, instance, hello, offers) });
+}
+
+/** A new process came under the name of an older one: what that one held is lost (4.6). */
+function supersede(registry: Registry, earlier: Instance): void {
+  const { link } = earlier;
+  registry.remove(earlier);
+  link?.replace();
+}
+
+/**
+ * The same process on a newer stream. What the older streams had been given and the hello does not name was
+ * never started (5.6).
+ */
+function resume(registry: Registry, instance: Instance, hello: Hello): void {
+  instance.cancelGrace?.();
+  instance.cancelGrace = undefined;
+  const { link } = instance;
+  instance.link = undefined;
+  link?.replace();
+  const held = new Set(hello.held.map(({ leaseToken }) => leaseToken));
+  for (const lease of [...instance.leases.values()]) {
+    if (held.has(lease.leaseToken)) {
+      registry.listener.away(instance, lease.leaseToken, false);
+      continue;
+    }
+    registry.free(instance, lease.leaseToken);
+    registry.listener.lost(instance, lease.leaseToken, lease.sequence === 0 ? 'never_sent' : 'never_held');
+  }
+}
+
+function enlist(registry: Registry, instance: Instance, hello: Hello, offers: Offers, link: Link): void {
+  instance.workerName = hello.workerName === '' ? hello.instanceId : hello.workerName;
+  instance.maxInFlight = hello.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
+  instance.maxMessageBytes = hello.maxMessageBytes === 0 ? MAX_MESSAGE_BYTES : hello.maxMessageBytes;
+  instance.draining = hello.draining;
+  instance.streamNumber = hello.streamNumber;
+  instance.link = link;
+  offer(registry, instance, offers);
+}
+
+/** Puts what a worker offers into force. */
+export function offer(registry: Registry, instance: Instance, { offers, refused, remarks }: Offers): void {
+  const before = [...instance.offers.keys()];
+  instance.offers.clear();
+  for (const [name, entry] of offers) instance.offers.set(name, entry);
+  registry.catalog.update(instance, before);
+  const { observer } = registry.options;
+  const worker = instance.workerName;
+  for (const { name, reason } of refused)
+    observer.report('warn', 'tool_refused', { worker, tool: name, reason });
+  for (const { name, remark } of remarks)
+    observer.report('info', 'tool_remark', { worker, tool: name, remark });
+}
+
+function welcome(registry: Registry, instance: Instance, hello: Hello, offers: Offers): Welcome {
+  const { resumeTokens, random } = registry.options;
+  return create(WelcomeSchema, {
+    connectionId: random.token(),
+    resumeToken: resumeTokens.issue(instance.tenant, instance.instanceId),
+    heartbeatInterval: duration(HEARTBEAT_INTERVAL_MS),
+    silenceTimeout: duration(SILENCE_TIMEOUT_MS),
+    resumeGrace: duration(RESUME_GRACE_MS),
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+    abandon: hello.held
+      .map(({ leaseToken }) => leaseToken)
+      .filter((token) => instance.leases.get(token)?.stuck !== false),
+    refusedTools: offers.refused.map(({ name, reason }) => ({ name, reason })),
+  });
+}

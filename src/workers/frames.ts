@@ -1,0 +1,165 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  DrainReplySchema,
+  type GoAwayReason,
+  type Heartbeat,
+  HeartbeatReplySchema,
+  type Reject,
+  type SetTools,
+  ToolsReplySchema,
+  type WorkerFrame,
+} from '../../gen/spindle/v1/worker_service_pb.ts';
+import { MAX_PAUSED_SESSIONS, REJECT_PAUSE_MS } from '../core/limits.ts';
+import { sessionOfLease } from '../core/session.ts';
+import { type Millis, millisOf } from '../core/time.ts';
+import { offer } from './connect.ts';
+import { capacityFault, readOffers, toolsFault } from './hello.ts';
+import type { Instance, Link } from './instance.ts';
+import type { Registry } from './registry.ts';
+
+/** Takes the frames of a connected worker, one at a time. */
+export type FrameHandler = (frame: WorkerFrame) => void;
+
+export interface FrameHandlerOptions {
+  readonly registry: Registry;
+  readonly instance: Instance;
+  readonly link: Link;
+  /** Ends the stream: the worker broke the protocol (5.12). */
+  readonly fail: (message: string) => void;
+  readonly goAway: (reason: GoAwayReason, closesAfter: Millis) => void;
+  /** After an answer went to the engine. */
+  readonly onAnswer: () => void;
+}
+
+export function createFrameHandler({
+  registry,
+  instance,
+  link,
+  fail,
+  onAnswer,
+}: FrameHandlerOptions): FrameHandler {
+  const { clock, observer, schemas } = registry.options;
+  const { listener } = registry;
+  const { tenant } = instance;
+  let unknownFrames = 0;
+
+  const heartbeat = ({ sequence, receivedThrough, held }: Heartbeat): void => {
+    if (receivedThrough > link.sequence) {
+      fail(`heartbeat.received_through is ${receivedThrough}, but the last dispatch was ${link.sequence}`);
+      return;
+    }
+    const named = new Set(held);
+    for (const lease of [...instance.leases.values()]) {
+      const ours = lease.streamNumber === link.streamNumber && lease.sequence > 0;
+      if (!ours || lease.sequence > receivedThrough || named.has(lease.leaseToken)) continue;
+      // Read by the worker, and neither held nor answered (5.6).
+      registry.free(instance, lease.leaseToken);
+      listener.lost(instance, lease.leaseToken, 'lost');
+    }
+    const abandon = held.filter((token) => !instance.leases.has(token) && !instance.answering.has(token));
+    link.outbox.push({ case: 'heartbeatReply', value: create(HeartbeatReplySchema, { sequence, abandon }) });
+    if (!link.ready && !instance.draining) link.ready = true;
+    listener.available(tenant);
+  };
+
+  const reject = (frame: Reject): void => {
+    const sessionId = sessionOfLease(frame.leaseToken) ?? '';
+    const pause = frame.retryAfter === undefined ? REJECT_PAUSE_MS : millisOf(frame.retryAfter);
+    if (instance.leases.has(frame.leaseToken) && pause > 0) pauseSession(instance, sessionId, pause);
+    registry.free(instance, frame.leaseToken);
+    listener.rejected(instance, frame);
+    listener.available(tenant);
+  };
+
+  const pauseSession = (worker: Instance, sessionId: string, pause: Millis): void => {
+    worker.pauses.delete(sessionId);
+    const [oldest] = worker.pauses.keys();
+    if (worker.pauses.size >= MAX_PAUSED_SESSIONS && oldest !== undefined) worker.pauses.delete(oldest);
+    const until = clock.now() + pause;
+    worker.pauses.set(sessionId, until);
+    clock.alarm(until, () => {
+      if (worker.pauses.get(sessionId) !== until) return;
+      worker.pauses.delete(sessionId);
+      listener.available(tenant);
+    });
+  };
+
+  const setTools = async ({ tools }: SetTools): Promise<void> => {
+    const offers = readOffers(tools, schemas);
+    await listener.declared(tenant, offers.definitions);
+    if (instance.link !== link) return;
+    instance.declaration = registry.nextDeclaration();
+    offer(registry, instance, offers);
+    const refusedTools = offers.refused.map(({ name, reason }) => ({ name, reason }));
+    link.outbox.push({ case: 'toolsReply', value: create(ToolsReplySchema, { refusedTools }) });
+    listener.available(tenant);
+  };
+
+  return ({ kind }) => {
+    switch (kind.case) {
+      case 'hello':
+        fail('hello is the first frame of a stream, and only that');
+        return;
+      case 'answer': {
+        const { leaseToken } = kind.value;
+        registry.free(instance, leaseToken);
+        instance.answering.add(leaseToken);
+        listener.answered(instance, kind.value);
+        listener.available(tenant);
+        onAnswer();
+        return;
+      }
+      case 'reject':
+        reject(kind.value);
+        return;
+      case 'progress':
+        if (instance.leases.has(kind.value.leaseToken)) {
+          listener.progressed(instance, kind.value);
+        }
+        return;
+      case 'heartbeat':
+        heartbeat(kind.value);
+        return;
+      case 'capacity': {
+        const fault = capacityFault('capacity.max_in_flight', kind.value.maxInFlight);
+        if (fault !== undefined) fail(fault);
+        else {
+          instance.maxInFlight = kind.value.maxInFlight;
+          listener.available(tenant);
+        }
+        return;
+      }
+      case 'drain':
+        // Reservations that are being recorded still go out: they are written before the reply, or come back.
+        instance.draining = true;
+        observer.report('info', 'worker_drains', { worker: instance.workerName, reason: kind.value.reason });
+        confirmDrain();
+        return;
+      case 'setTools': {
+        const fault = toolsFault('set_tools.tools', kind.value.tools);
+        if (fault !== undefined) fail(fault);
+        else
+          setTools(kind.value).catch((error: unknown) =>
+            fail(`the definitions could not be stored: ${String(error)}`),
+          );
+        return;
+      }
+      case 'modelDelta':
+      case undefined:
+        // Newer workers may say more; that is no reason to lose them (5.12).
+        if (++unknownFrames === 1) observer.report('info', 'unknown_frame', { worker: instance.workerName });
+        return;
+    }
+  };
+
+  /** Confirms once every slot that was reserved before the drain has been written or given back (5.9). */
+  function confirmDrain(): void {
+    if (instance.link !== link) return;
+    const reserved = [...instance.leases.values()].some(({ sequence }) => sequence === 0);
+    if (reserved) clock.alarm(clock.now() + DRAIN_RECHECK_MS, confirmDrain);
+    else link.outbox.push({ case: 'drainReply', value: create(DrainReplySchema) });
+  }
+}
+
+/** How often a drain looks whether the journal has recorded the last reservations: about one commit. */
+const DRAIN_RECHECK_MS: Millis = 2;

@@ -1,0 +1,86 @@
+import type { Instant } from '../core/time.ts';
+import type { Definition } from '../schema/definition.ts';
+import type { Outbox } from './outbox.ts';
+
+/**
+ * A worker process, known across its streams. Its free slots follow from its leases and are counted nowhere
+ * else, so that no slot leaks (5.4).
+ */
+export interface Instance {
+  readonly tenant: string;
+  readonly instanceId: string;
+  workerName: string;
+  /** Dispatches at once. */
+  maxInFlight: number;
+  /** The largest message that it reads, in bytes. */
+  maxMessageBytes: number;
+  draining: boolean;
+  /** Orders declarations: the definition in force is that of the newest (5.11). */
+  declaration: number;
+  readonly offers: Map<string, Offer>;
+  /** What it holds, by lease token: reserved, written, or stuck after the engine ended the dispatch. */
+  readonly leases: Map<string, HeldDispatch>;
+  /** Answers that the engine has not acknowledged yet. */
+  readonly answering: Set<string>;
+  /** Sessions whose dispatch it rejected, and until when they are not offered to it again. */
+  readonly pauses: Map<string, Instant>;
+  /** Its newest stream; absent while it is away. */
+  link: Link | undefined;
+  /** The number of its newest stream. */
+  streamNumber: number;
+  /** Disarms the alarm that ends its resume grace. */
+  cancelGrace: (() => void) | undefined;
+}
+
+/** A stream to which frames can be written. */
+export interface Link {
+  /** From its hello; 0 before that. */
+  streamNumber: number;
+  readonly outbox: Outbox;
+  /** The first heartbeat came: dispatches may follow (5.1). */
+  ready: boolean;
+  /** The sequence of the last dispatch on this stream. */
+  sequence: number;
+  /** Ends the stream because a newer one of the same process took its place. */
+  replace(): void;
+}
+
+export interface Offer {
+  readonly definition: Definition;
+  /** Attempts of this tool at once; 0: bounded by the worker alone. */
+  readonly maxConcurrency: number;
+}
+
+export interface HeldDispatch {
+  readonly leaseToken: string;
+  readonly toolName: string;
+  /** The stream it is bound to: written there or never (4.3). */
+  readonly streamNumber: number;
+  /** Its place on that stream; 0 until it is written. */
+  sequence: number;
+  /** The engine ended it, and waits only for the worker to let go (4.4). */
+  stuck: boolean;
+}
+
+/** Whether a worker may be given one more dispatch of a tool now. */
+export function canTake(instance: Instance, toolName: string, sessionId: string, now: Instant): boolean {
+  const { link, draining, leases, maxInFlight } = instance;
+  if (link === undefined || !link.ready || link.outbox.blocked || draining || leases.size >= maxInFlight)
+    return false;
+  const offer = instance.offers.get(toolName);
+  if (offer === undefined) return false;
+  if (offer.maxConcurrency > 0 && running(instance, toolName) >= offer.maxConcurrency) return false;
+  const pausedUntil = instance.pauses.get(sessionId);
+  return pausedUntil === undefined || pausedUntil <= now;
+}
+
+function running(instance: Instance, toolName: string): number {
+  let count = 0;
+  for (const held of instance.leases.values()) if (held.toolName === toolName) count++;
+  return count;
+}
+
+/** How busy a worker is, from 0 to 1 and above. */
+export function load({ leases, maxInFlight }: Instance): number {
+  return leases.size / Math.max(maxInFlight, 1);
+}

@@ -1,0 +1,214 @@
+import type { CancelReason } from '../../gen/spindle/v1/worker_service_pb.ts';
+import { CANCEL_GRACE_MS, RESUME_GRACE_MS } from '../core/limits.ts';
+import { leaseTokenOf } from '../core/session.ts';
+import { duration } from '../core/time.ts';
+import type {
+  Clock,
+  ExpectedLease,
+  Observer,
+  Random,
+  Reservation,
+  Workers,
+  WorkersListener,
+} from '../engine/ports.ts';
+import type { Schemas } from '../schema/schemas.ts';
+import { type Catalog, createCatalog } from './catalog.ts';
+import type { HeldDispatch, Instance } from './instance.ts';
+import type { ResumeTokens } from './resume-token.ts';
+import { select } from './selection.ts';
+
+export interface RegistryOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: Observer;
+  readonly schemas: Schemas;
+  readonly resumeTokens: ResumeTokens;
+  /** Runs a function at the end of this tick. */
+  readonly soon: (run: () => void) => void;
+}
+
+/** The connected workers. The streams in stream.ts change it; the engine uses it as its port Workers. */
+export interface Registry extends Workers {
+  readonly options: RegistryOptions;
+  readonly catalog: Catalog;
+  readonly listener: WorkersListener;
+  /** Every worker process that is connected, or may come back. */
+  readonly instances: Map<string, Instance>;
+  /** A dispatch is over at its worker: the slot is free. */
+  free(instance: Instance, leaseToken: string): HeldDispatch | undefined;
+  /** Its stream broke, or a process that was expected has not come yet: it may come back within the grace. */
+  suspend(instance: Instance): void;
+  /** It will not come back: what it held is lost (4.6). */
+  remove(instance: Instance): void;
+  nextDeclaration(): number;
+}
+
+export function instanceKey(tenant: string, instanceId: string): string {
+  return `${tenant}\n${instanceId}`;
+}
+
+export function createRegistry(options: RegistryOptions): Registry {
+  const { clock, random, observer } = options;
+  const catalog = createCatalog();
+  const instances = new Map<string, Instance>();
+  /** Whose slot a lease takes. */
+  const holders = new Map<string, Instance>();
+  let listener: WorkersListener | undefined;
+  let declarations = 0;
+
+  const registry: Registry = {
+    options,
+    catalog,
+    instances,
+    get listener() {
+      if (listener === undefined)
+        throw new Error('workers may connect only after the engine listens to them');
+      return listener;
+    },
+    listen(engine) {
+      listener = engine;
+    },
+    nextDeclaration: () => ++declarations,
+    find: (tenant, toolName) => catalog.find(tenant, toolName),
+    served: (tenant) => catalog.served(tenant),
+
+    reserve(tenant, toolName, sessionId): Reservation | undefined {
+      const serving = catalog.serving(tenant, toolName);
+      const instance = select(serving, toolName, sessionId, clock.now(), random);
+      const definition = instance?.offers.get(toolName)?.definition;
+      if (instance?.link === undefined || definition === undefined) return undefined;
+      const leaseToken = leaseTokenOf(random.token(), sessionId);
+      const { streamNumber } = instance.link;
+      instance.leases.set(leaseToken, { leaseToken, toolName, streamNumber, sequence: 0, stuck: false });
+      holders.set(leaseToken, instance);
+      const { instanceId, workerName, maxMessageBytes } = instance;
+      return { leaseToken, instanceId, streamNumber, workerName, definition, maxMessageBytes };
+    },
+
+    release(leaseToken) {
+      const instance = holders.get(leaseToken);
+      if (instance !== undefined && registry.free(instance, leaseToken))
+        registry.listener.available(instance.tenant);
+    },
+
+    free(instance, leaseToken) {
+      const held = instance.leases.get(leaseToken);
+      if (held === undefined) return undefined;
+      instance.leases.delete(leaseToken);
+      holders.delete(leaseToken);
+      return held;
+    },
+
+    dispatch(leaseToken, dispatch) {
+      const instance = holders.get(leaseToken);
+      const held = instance?.leases.get(leaseToken);
+      // A lease of an earlier process of the engine has been written already, or its stream is gone.
+      if (held === undefined || held.sequence > 0 || held.stuck) return;
+      const { link } = instance ?? {};
+      if (instance === undefined || link === undefined || link.streamNumber !== held.streamNumber) return;
+      held.sequence = ++link.sequence;
+      dispatch.leaseToken = leaseToken;
+      dispatch.sequence = held.sequence;
+      link.outbox.push({ case: 'dispatch', value: dispatch });
+    },
+
+    stop(leaseToken, reason) {
+      const instance = holders.get(leaseToken);
+      const held = instance?.leases.get(leaseToken);
+      if (instance === undefined || held === undefined || held.stuck) return;
+      if (held.sequence === 0 && instance.link?.streamNumber === held.streamNumber) {
+        registry.release(leaseToken);
+        return;
+      }
+      held.stuck = true;
+      sendCancel(instance, leaseToken, reason);
+    },
+
+    acknowledge(tenant, instanceId, leaseToken, verdict, reason) {
+      const instance = instances.get(instanceKey(tenant, instanceId));
+      if (instance === undefined) return;
+      instance.answering.delete(leaseToken);
+      instance.link?.outbox.push({
+        case: 'acknowledge',
+        value: { $typeName: 'spindle.v1.Acknowledge', leaseToken, verdict, reason },
+      });
+    },
+
+    expect(leases) {
+      for (const lease of leases) adopt(lease);
+      for (const instance of instances.values()) if (instance.link === undefined) registry.suspend(instance);
+    },
+
+    suspend(instance) {
+      instance.link = undefined;
+      instance.cancelGrace?.();
+      for (const held of [...instance.leases.values()]) {
+        if (held.sequence === 0) {
+          registry.free(instance, held.leaseToken);
+          registry.listener.lost(instance, held.leaseToken, 'never_sent');
+        } else registry.listener.away(instance, held.leaseToken, true);
+      }
+      if (instance.leases.size === 0) {
+        registry.remove(instance);
+        return;
+      }
+      instance.cancelGrace = clock.alarm(clock.now() + RESUME_GRACE_MS, () => {
+        observer.report('warn', 'worker_lost', { worker: instance.workerName, leases: instance.leases.size });
+        registry.remove(instance);
+      });
+    },
+
+    remove(instance) {
+      instance.link = undefined;
+      instance.cancelGrace?.();
+      instance.cancelGrace = undefined;
+      const key = instanceKey(instance.tenant, instance.instanceId);
+      if (instances.get(key) === instance) instances.delete(key);
+      const names = [...instance.offers.keys()];
+      instance.offers.clear();
+      catalog.update(instance, names);
+      for (const { leaseToken } of [...instance.leases.values()]) {
+        registry.free(instance, leaseToken);
+        registry.listener.lost(instance, leaseToken, 'lost');
+      }
+    },
+  };
+
+  function sendCancel(instance: Instance, leaseToken: string, reason: CancelReason): void {
+    instance.link?.outbox.push({
+      case: 'cancel',
+      value: { $typeName: 'spindle.v1.Cancel', leaseToken, reason, grace: duration(CANCEL_GRACE_MS) },
+    });
+  }
+
+  function adopt(lease: ExpectedLease): void {
+    const key = instanceKey(lease.tenant, lease.instanceId);
+    const instance = instances.get(key) ?? newInstance(lease.tenant, lease.instanceId, lease.workerName);
+    instances.set(key, instance);
+    instance.streamNumber = Math.max(instance.streamNumber, lease.streamNumber);
+    const { leaseToken, toolName, streamNumber } = lease;
+    instance.leases.set(leaseToken, { leaseToken, toolName, streamNumber, sequence: 1, stuck: false });
+    holders.set(leaseToken, instance);
+  }
+
+  return registry;
+}
+
+export function newInstance(tenant: string, instanceId: string, workerName: string): Instance {
+  return {
+    tenant,
+    instanceId,
+    workerName,
+    maxInFlight: 0,
+    maxMessageBytes: 0,
+    draining: false,
+    declaration: 0,
+    offers: new Map(),
+    leases: new Map(),
+    answering: new Set(),
+    pauses: new Map(),
+    link: undefined,
+    streamNumber: 0,
+    cancelGrace: undefined,
+  };
+}

@@ -1,0 +1,221 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type ConnectRequest,
+  type EngineFrame,
+  GoAwayReason,
+  GoAwaySchema,
+  type Hello,
+  type WorkerFrame,
+} from '../../gen/spindle/v1/worker_service_pb.ts';
+import {
+  HELLO_TIMEOUT_MS,
+  MAX_MESSAGE_BYTES,
+  MAX_UNREAD_ANSWERS,
+  SHUTDOWN_GRACE_MS,
+  SILENCE_TIMEOUT_MS,
+  SLOW_READER_MS,
+  STREAM_AGE_MS,
+} from '../core/limits.ts';
+import { type Refusal, refused } from '../core/refusal.ts';
+import { duration, type Millis } from '../core/time.ts';
+import { connect } from './connect.ts';
+import { createFrameHandler, type FrameHandler } from './frames.ts';
+import type { Instance, Link } from './instance.ts';
+import { createOutbox } from './outbox.ts';
+import type { Registry } from './registry.ts';
+import type { Transport } from './transport.ts';
+
+export interface WorkerStream {
+  /** Asks the worker to reconnect elsewhere, and dispatches nothing more (5.3). */
+  goAway(reason: GoAwayReason, closesAfter: Millis): void;
+  /** Ends the stream. */
+  close(refusal?: Refusal): void;
+}
+
+/** Serves one stream of a worker, from its hello to its end (section 5). */
+export function serveStream(registry: Registry, tenant: string, transport: Transport): WorkerStream {
+  const { clock, observer, soon } = registry.options;
+  let instance: Instance | undefined;
+  let handler: FrameHandler | undefined;
+  let state: 'hello' | 'connecting' | 'connected' | 'closed' = 'hello';
+  /** Frames behind a hello that is not accepted yet. The transport is paused meanwhile, so they are few. */
+  let early: WorkerFrame[] = [];
+  let lastHeard = clock.now();
+  const alarms = new Set<() => void>();
+  /** Set while the worker reads too slowly. */
+  let cancelSlow: (() => void) | undefined;
+  /** The worker is not read, because its answers wait for the journal. */
+  let held = false;
+
+  const after = (millis: Millis, ring: () => void): (() => void) => {
+    const cancel = clock.alarm(clock.now() + millis, () => {
+      alarms.delete(cancel);
+      ring();
+    });
+    alarms.add(cancel);
+    return cancel;
+  };
+
+  const outbox = createOutbox({
+    soon,
+    maxMessageBytes: () => instance?.maxMessageBytes ?? MAX_MESSAGE_BYTES,
+    write(message) {
+      if (state === 'closed') return true;
+      const free = transport.write(message);
+      if (!free && cancelSlow === undefined) {
+        cancelSlow = after(SLOW_READER_MS, () => sendAway(GoAwayReason.SLOW_READER));
+      }
+      return free;
+    },
+  });
+
+  const link: Link = {
+    streamNumber: 0,
+    outbox,
+    ready: false,
+    sequence: 0,
+    replace: () => sendAway(GoAwayReason.REPLACED),
+  };
+
+  /** Forgets the stream; what its worker holds waits for it to come back (5.5). */
+  const leave = (): void => {
+    if (state === 'closed') return;
+    state = 'closed';
+    for (const cancel of alarms) cancel();
+    alarms.clear();
+    if (instance?.link !== undefined && isOurs(instance)) registry.suspend(instance);
+  };
+
+  const isOurs = (candidate: Instance): boolean => candidate.link?.outbox === outbox;
+
+  const close = (refusal?: Refusal): void => {
+    if (state === 'closed') return;
+    outbox.flush();
+    leave();
+    transport.end(refusal);
+  };
+
+  const fail = (message: string): void => {
+    observer.report('warn', 'worker_protocol_error', {
+      worker: instance?.workerName ?? transport.peer,
+      message,
+    });
+    close(refused('protocol_error', message).refusal);
+  };
+
+  const goAway = (reason: GoAwayReason, closesAfter: Millis): void => {
+    if (state === 'closed') return;
+    link.ready = false;
+    push({ case: 'goAway', value: create(GoAwaySchema, { reason, closesAfter: duration(closesAfter) }) });
+    after(closesAfter, () => close());
+  };
+
+  const sendAway = (reason: GoAwayReason): void => {
+    goAway(reason, 0);
+    close();
+  };
+
+  const push = (kind: EngineFrame['kind']): void => outbox.push(kind);
+
+  const accept = async (hello: Hello): Promise<void> => {
+    state = 'connecting';
+    transport.pause();
+    link.streamNumber = hello.streamNumber;
+    const outcome = await connect(registry, tenant, hello, link);
+    // The transport may have gone while the definitions were stored.
+    if (state !== 'connecting') {
+      if (outcome.ok && isOurs(outcome.value.instance)) registry.suspend(outcome.value.instance);
+      return;
+    }
+    if (!outcome.ok) {
+      close(outcome.refusal);
+      return;
+    }
+    state = 'connected';
+    instance = outcome.value.instance;
+    const { workerName, offers } = instance;
+    observer.report('info', 'worker_connected', {
+      worker: workerName,
+      tools: offers.size,
+      peer: transport.peer,
+    });
+    push({ case: 'welcome', value: outcome.value.welcome });
+    handler = createFrameHandler({ registry, instance, link, fail, goAway, onAnswer: holdBack });
+    after(STREAM_AGE_MS * (0.9 + 0.2 * registry.options.random.draw()), () =>
+      goAway(GoAwayReason.MAX_AGE, SHUTDOWN_GRACE_MS),
+    );
+    const frames = early;
+    early = [];
+    frames.forEach(handle);
+    transport.resume();
+  };
+
+  /** A worker whose answers the journal cannot keep up with is not read for a while. */
+  const holdBack = (): void => {
+    if (held || instance === undefined || instance.answering.size < MAX_UNREAD_ANSWERS) return;
+    held = true;
+    transport.pause();
+    const look = (): void => {
+      if (instance !== undefined && instance.answering.size > MAX_UNREAD_ANSWERS / 2) {
+        after(RECHECK_MS, look);
+        return;
+      }
+      held = false;
+      transport.resume();
+    };
+    after(RECHECK_MS, look);
+  };
+
+  const handle = (frame: WorkerFrame): void => {
+    if (state === 'closed') return;
+    if (state === 'connecting') early.push(frame);
+    else if (handler !== undefined) handler(frame);
+    else if (frame.kind.case === 'hello') {
+      accept(frame.kind.value).catch((error: unknown) => {
+        observer.report('error', 'worker_refused', { peer: transport.peer, error: String(error) });
+        close(
+          refused('journal_unavailable', 'the engine could not store the definitions; try again later')
+            .refusal,
+        );
+      });
+    } else fail(`the first frame of a stream must be hello, not ${frame.kind.case ?? 'an unknown kind'}`);
+  };
+
+  const listenForSilence = (): void => {
+    const left = lastHeard + SILENCE_TIMEOUT_MS - clock.now();
+    if (left > 0) after(left, listenForSilence);
+    else {
+      observer.report('warn', 'worker_silent', { worker: instance?.workerName ?? transport.peer });
+      close(
+        refused('hello_timeout', `nothing was heard for ${SILENCE_TIMEOUT_MS / 1_000} s; reconnect`).refusal,
+      );
+    }
+  };
+
+  transport.onMessage((message: ConnectRequest) => {
+    lastHeard = clock.now();
+    message.frames.forEach(handle);
+  });
+  transport.onDrain(() => {
+    outbox.drained();
+    cancelSlow?.();
+    cancelSlow = undefined;
+    if (instance !== undefined) registry.listener.available(instance.tenant);
+  });
+  transport.onEnd(() => close());
+  transport.onGone((reason) => {
+    if (state === 'connected')
+      observer.report('info', 'worker_left', { worker: instance?.workerName ?? '', reason });
+    leave();
+  });
+  after(HELLO_TIMEOUT_MS, () => {
+    if (state !== 'hello') return;
+    close(refused('hello_timeout', `no hello came within ${HELLO_TIMEOUT_MS / 1_000} s`).refusal);
+  });
+  after(SILENCE_TIMEOUT_MS, listenForSilence);
+
+  return { goAway, close };
+}
+
+/** How often a stream that is not read looks whether it may be read again. */
+const RECHECK_MS: Millis = 10;
