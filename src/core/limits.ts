@@ -140,3 +140,22 @@ export const MAX_PAGE_SIZE = 1_000;
 export const SHUTDOWN_GRACE_MS = 10_000;
 /** One message of ReadBlob. */
 export const BLOB_CHUNK_BYTES = 64 * KIB;
+
+// The journal.
+
+/** What the appends that wait may hold together: one append may be as large as a few messages. */
+export const MAX_QUEUED_APPEND_BYTES = 256 * MIB;
+/** Appends of one commit. More would make the first wait for the last without saving another sync. */
+export const MAX_COMMIT_APPENDS = 1_024;
+/** Events of one commit, in bytes, unless a single append is larger: the write-ahead log grows by as much. */
+export const MAX_COMMIT_BYTES = 4 * MIB;
+/** The write-ahead log is moved into the database when it has this size: some milliseconds of copying. */
+export const CHECKPOINT_BYTES = 16 * MIB;
+/** Events travel from the journal's thread in pages of about this size, so a long log needs little memory. */
+export const READ_PAGE_BYTES = 256 * KIB;
+/** Disk space below which new sessions are refused, so that running ones can record how they end (7.4). */
+export const JOURNAL_RESERVE_BYTES = 64 * MIB;
+/** Sessions without open work that the memory journal keeps; beyond it the one that ended first is dropped. */
+export const MAX_MEMORY_SESSIONS = 100_000;
+/** What the memory blob store keeps; beyond it `put` is refused. */
+export const MAX_MEMORY_BLOBS_BYTES = 256 * MIB;

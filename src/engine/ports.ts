@@ -41,6 +41,35 @@ export type AppendOutcome =
   /** Somebody else wrote: nothing of this append was written. */
   | { readonly kind: 'conflict'; readonly actualSequence: number };
 
+/** Why the journal, or the blob store, could not do what it was asked. */
+export type JournalErrorKind =
+  /** Another engine has the file open (7.3). */
+  | 'in_use'
+  /** The file or its directory cannot be opened or made. */
+  | 'unavailable'
+  /** The file is something else, and was left as it is. */
+  | 'not_a_journal'
+  /** A newer Spindle wrote the file. */
+  | 'unknown_version'
+  /** What was read is not what was written: nothing of that session can be trusted (7.4). */
+  | 'corrupt'
+  /** Too little room for this append. The journal goes on: later appends may fit (7.4). */
+  | 'full'
+  /** MAX_QUEUED_APPENDS or MAX_QUEUED_APPEND_BYTES wait already; nothing was queued. */
+  | 'overloaded'
+  /** A commit broke off, so nobody knows whether it counts: the journal has ended, and the engine must (7.4). */
+  | 'failed'
+  /** `close` was called. */
+  | 'closed';
+
+/** What a rejected promise of Journal and Blobs holds. */
+export interface JournalFault extends Error {
+  readonly name: 'JournalError';
+  readonly kind: JournalErrorKind;
+  /** 'unknown' for 'failed' alone; with every other kind, nothing of the append was written, for certain. */
+  readonly written: 'nothing' | 'unknown';
+}
+
 export interface ListQuery {
   readonly tenant: string;
   readonly kind: SessionHead['kind'];
@@ -49,7 +78,7 @@ export interface ListQuery {
   readonly onlyUnfinished: boolean;
   /** Where an earlier page left off. */
   readonly cursor?: string;
-  /** Positive. */
+  /** From 1 to MAX_PAGE_SIZE. */
   readonly limit: number;
 }
 
@@ -61,17 +90,27 @@ export interface ListPage {
 }
 
 /**
- * The log of every session. `append` resolves when the events are durable, and rejects with a JournalError
- * when it cannot know whether they are (7.4): every append after that rejects as well, at once.
+ * The log of every session. `append` resolves when the events are durable. It rejects with a JournalFault: of
+ * kind 'failed' when it cannot know whether they are, and then every append after that rejects as well, at once
+ * (7.4); of another kind when nothing of the call was written.
+ *
+ * Appends take effect in the order in which they were made, also those that were made before an earlier one
+ * resolved. What has resolved is what `read`, `unfinished` and `list` see, and they may see more.
  */
 export interface Journal {
-  /** One outcome for each append, in order. A stale one fails alone. */
+  /**
+   * One outcome for each append, in order. A stale one fails alone. Where there is no room, the whole call is
+   * refused ('full'), and calls that hold an append for a new session are refused first (7.4).
+   */
   append(batch: readonly Append[]): Promise<readonly AppendOutcome[]>;
-  /** The events after a sequence, in order; nothing for a session that does not exist. */
+  /**
+   * The events after a sequence, in order, up to the last one at the time of the first `next`; nothing for a
+   * session that does not exist. A log that is not whole rejects with 'corrupt', never with a gap (7.4).
+   */
   read(key: SessionKey, afterSequence: number): AsyncIterable<SessionEvent>;
   /** The sessions whose head says unfinished, oldest first. */
   unfinished(): AsyncIterable<SessionKey>;
-  /** A cursor that this journal did not make gives the refusal `undefined`. */
+  /** A cursor that was not made for this query gives the refusal `undefined`. */
   list(query: ListQuery): Promise<ListPage | undefined>;
   /** Waits for what is queued, then closes. */
   close(): Promise<void>;
@@ -82,9 +121,12 @@ export type Digest = string;
 
 /** Content-addressed bytes, apart for each tenant. Putting the same bytes twice keeps them once. */
 export interface Blobs {
-  /** Resolves when the bytes are durable. */
+  /** Resolves when the bytes are durable. They must not change until then. Rejects with a JournalFault. */
   put(tenant: string, bytes: Uint8Array): Promise<Digest>;
-  /** The bytes in chunks of at most BLOB_CHUNK_BYTES; undefined where the tenant has no such blob. */
+  /**
+   * The bytes in chunks of at most BLOB_CHUNK_BYTES; undefined where the tenant has no such blob. Bytes that are
+   * not those that were put reject with 'corrupt' before the last chunk.
+   */
   read(tenant: string, digest: Digest): Promise<AsyncIterable<Uint8Array> | undefined>;
   close(): Promise<void>;
 }

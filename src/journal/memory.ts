@@ -1,0 +1,164 @@
+import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
+import { MAX_MEMORY_SESSIONS } from '../core/limits.ts';
+import type {
+  Append,
+  AppendOutcome,
+  Journal,
+  ListPage,
+  ListQuery,
+  SessionHead,
+  SessionKey,
+} from '../engine/ports.ts';
+import { checkAppend, checkQuery } from './check-append.ts';
+import { decodeCursor, encodeCursor } from './cursor.ts';
+import { JournalError } from './journal-error.ts';
+import { type Dated, SessionShelf } from './session-shelf.ts';
+
+export interface MemoryJournalOptions {
+  /** Sessions without open work that are kept; the one that ended first goes first. */
+  readonly maxEndedSessions?: number;
+}
+
+/** A session's log. It keeps the events themselves: nobody changes a message after it was appended. */
+interface Log extends Dated {
+  readonly key: SessionKey;
+  readonly events: SessionEvent[];
+  head: SessionHead;
+}
+
+interface Tenant {
+  readonly logs: Map<string, Log>;
+  /** By kind and subject, for lists. */
+  readonly shelves: Map<string, SessionShelf<Log>>;
+}
+
+const APPENDED: AppendOutcome = { kind: 'appended' };
+
+/** A journal that ends with the process. For tests, for benchmarks, and where nothing has to outlive the engine. */
+export function createMemoryJournal({
+  maxEndedSessions = MAX_MEMORY_SESSIONS,
+}: MemoryJournalOptions = {}): Journal {
+  const tenants = new Map<string, Tenant>();
+  const unfinished = new Set<Log>();
+  /** In the order in which they ended. */
+  const ended = new Set<Log>();
+  let created = 0;
+  let closed = false;
+
+  function create(key: SessionKey, head: SessionHead): Log {
+    let tenant = tenants.get(key.tenant);
+    if (tenant === undefined) {
+      tenant = { logs: new Map(), shelves: new Map() };
+      tenants.set(key.tenant, tenant);
+    }
+    created += 1;
+    const log: Log = { position: created, dropped: false, key, events: [], head };
+    tenant.logs.set(key.sessionId, log);
+    const shelfName = `${head.kind}:${head.subject}`;
+    let shelf = tenant.shelves.get(shelfName);
+    if (shelf === undefined) {
+      shelf = new SessionShelf();
+      tenant.shelves.set(shelfName, shelf);
+    }
+    shelf.add(log);
+    return log;
+  }
+
+  function drop({ key, head }: Log): void {
+    const tenant = tenants.get(key.tenant);
+    const log = tenant?.logs.get(key.sessionId);
+    if (tenant === undefined || log === undefined) return;
+    tenant.logs.delete(key.sessionId);
+    ended.delete(log);
+    const shelfName = `${head.kind}:${head.subject}`;
+    if (tenant.shelves.get(shelfName)?.drop(log) === 'empty') tenant.shelves.delete(shelfName);
+    if (tenant.logs.size === 0) tenants.delete(key.tenant);
+  }
+
+  function file(log: Log): void {
+    if (log.head.unfinished) {
+      ended.delete(log);
+      unfinished.add(log);
+      return;
+    }
+    unfinished.delete(log);
+    ended.add(log);
+    if (ended.size <= maxEndedSessions) return;
+    for (const oldest of ended) {
+      drop(oldest);
+      return;
+    }
+  }
+
+  function find({ tenant, sessionId }: SessionKey): Log | undefined {
+    return tenants.get(tenant)?.logs.get(sessionId);
+  }
+
+  function apply({ key, expectedSequence, events, head }: Append): AppendOutcome {
+    let log = find(key);
+    const actualSequence = log?.events.length ?? 0;
+    if (actualSequence !== expectedSequence) return { kind: 'conflict', actualSequence };
+    const isNew = log === undefined;
+    log ??= create(key, head);
+    for (const event of events) log.events.push(event);
+    const changed = isNew || log.head.unfinished !== head.unfinished;
+    log.head = head;
+    if (changed) file(log);
+    return APPENDED;
+  }
+
+  function rejectWhenClosed(): void {
+    if (closed) throw new JournalError('closed', 'The memory journal is closed. Open another one.');
+  }
+
+  return {
+    async append(batch) {
+      rejectWhenClosed();
+      // All are checked before the first is applied: a bug in one must not leave half of a call behind.
+      for (const append of batch) checkAppend(append);
+      return batch.map(apply);
+    },
+
+    async *read(key, afterSequence) {
+      rejectWhenClosed();
+      const events = find(key)?.events ?? [];
+      const end = events.length;
+      for (let index = afterSequence; index < end; index += 1) {
+        const event = events[index];
+        if (event !== undefined) yield event;
+      }
+    },
+
+    async *unfinished() {
+      rejectWhenClosed();
+      const logs = [...unfinished].sort((left, right) => left.position - right.position);
+      for (const { key } of logs) yield key;
+    },
+
+    async list(query) {
+      rejectWhenClosed();
+      checkQuery(query);
+      const before = query.cursor === undefined ? Infinity : decodeCursor(query, query.cursor);
+      if (before === undefined) return undefined;
+      const shelf = tenants.get(query.tenant)?.shelves.get(`${query.kind}:${query.subject}`);
+      return shelf === undefined ? { sessionIds: [] } : page(query, shelf.newestFirst(before));
+    },
+
+    async close() {
+      closed = true;
+    },
+  };
+}
+
+function page(query: ListQuery, logs: Iterable<Log>): ListPage {
+  const sessionIds: string[] = [];
+  let last = 0;
+  for (const { position, key, head } of logs) {
+    if (query.name !== undefined && query.name !== head.name) continue;
+    if (query.onlyUnfinished && !head.unfinished) continue;
+    if (sessionIds.length === query.limit) return { sessionIds, nextCursor: encodeCursor(query, last) };
+    sessionIds.push(key.sessionId);
+    last = position;
+  }
+  return { sessionIds };
+}

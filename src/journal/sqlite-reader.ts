@@ -1,0 +1,113 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { READ_PAGE_BYTES } from '../core/limits.ts';
+import type { ListQuery } from '../engine/ports.ts';
+import { eventChecksum, sessionSeed } from './checksum.ts';
+import { JournalError } from './journal-error.ts';
+import type { EventPage, IdPage, KeyPage, ReadQuery } from './thread-protocol.ts';
+
+export interface SqliteReader {
+  /** Throws a JournalError of kind 'corrupt' where the log is not whole (7.4). */
+  readEvents(query: ReadQuery): EventPage;
+  readUnfinished(afterPosition: number): KeyPage;
+  readIds(query: ListQuery, beforePosition: number | undefined): IdPage;
+}
+
+/** Keys of one page of `unfinished`: some 100 bytes each. */
+const KEYS_PER_PAGE = 1_000;
+
+export function createSqliteReader(database: DatabaseSync, path: string): SqliteReader {
+  const findSession = database.prepare(
+    `SELECT id, last_sequence, (SELECT max(sequence) FROM events WHERE session = sessions.id) AS newest
+     FROM sessions WHERE tenant = ? AND session_id = ?`,
+  );
+  const selectEvents = database.prepare(
+    `SELECT sequence, checksum, event FROM events
+     WHERE session = ? AND sequence > ? AND sequence <= ? ORDER BY sequence`,
+  );
+  const selectUnfinished = database.prepare(
+    `SELECT id, tenant, session_id FROM sessions INDEXED BY unfinished_sessions
+     WHERE unfinished = 1 AND id > ? ORDER BY id LIMIT ${KEYS_PER_PAGE}`,
+  );
+  const selectIds = prepareLists(database);
+
+  function readEvents({ key, afterSequence, throughSequence }: ReadQuery): EventPage {
+    const { tenant, sessionId } = key;
+    const damage = (what: string): JournalError =>
+      new JournalError(
+        'corrupt',
+        `The journal ${path} is damaged: ${what} of session ${sessionId} of tenant ${tenant}. ` +
+          'The session is not used. Restore the journal, with its -wal file, from a backup.',
+      );
+    const session = findSession.get(tenant, sessionId);
+    if (session === undefined) return pageOf([], 0);
+    const last = Number(session['last_sequence']);
+    if (session['newest'] !== last) throw damage(`event ${last} should be the last one`);
+    const through = Math.min(throughSequence ?? last, last);
+    const seed = sessionSeed(tenant, sessionId);
+    const events: Uint8Array[] = [];
+    let sequence = afterSequence;
+    let size = 0;
+    for (const row of selectEvents.iterate(Number(session['id']), afterSequence, through)) {
+      const { event, checksum } = row;
+      sequence += 1;
+      if (row['sequence'] !== sequence) throw damage(`event ${sequence} is missing`);
+      if (!(event instanceof Uint8Array) || eventChecksum(seed, sequence, event) !== checksum) {
+        throw damage(`the checksum does not fit event ${sequence}`);
+      }
+      events.push(event);
+      size += event.length;
+      if (size >= READ_PAGE_BYTES) return pageOf(events, through);
+    }
+    if (sequence < through) throw damage(`event ${sequence + 1} is missing`);
+    return pageOf(events, through);
+  }
+
+  function readUnfinished(afterPosition: number): KeyPage {
+    const rows = selectUnfinished.all(afterPosition);
+    const keys = rows.map((row) => ({ tenant: String(row['tenant']), sessionId: String(row['session_id']) }));
+    return { keys, nextPosition: rows.length < KEYS_PER_PAGE ? undefined : Number(rows.at(-1)?.['id']) };
+  }
+
+  function readIds(query: ListQuery, beforePosition = Number.MAX_SAFE_INTEGER): IdPage {
+    const { tenant, kind, subject, name, limit } = query;
+    const statement = selectIds(query);
+    // One more than asked for tells whether another page follows.
+    const owner = name === undefined ? [tenant, kind, subject] : [tenant, kind, subject, name];
+    const rows = statement.all(...owner, beforePosition, limit + 1);
+    const shown = rows.slice(0, limit);
+    return {
+      sessionIds: shown.map((row) => String(row['session_id'])),
+      nextPosition: rows.length > limit ? Number(shown.at(-1)?.['id']) : undefined,
+    };
+  }
+
+  return { readEvents, readUnfinished, readIds };
+}
+
+/** A statement for each set of filters, each bound to an index that holds its rows in the order of the list. */
+function prepareLists(database: DatabaseSync): (query: ListQuery) => StatementSync {
+  const prepare = (index: string, filter: string): StatementSync =>
+    database.prepare(
+      `SELECT id, session_id FROM sessions INDEXED BY ${index}
+       WHERE tenant = ? AND kind = ? AND subject = ? ${filter} AND id < ? ORDER BY id DESC LIMIT ?`,
+    );
+  const all = prepare('sessions_by_owner', '');
+  const named = prepare('sessions_by_name', 'AND name = ?');
+  const unfinished = prepare('unfinished_by_owner', 'AND unfinished = 1');
+  const unfinishedNamed = prepare('unfinished_by_name', 'AND unfinished = 1 AND name = ?');
+  return ({ name, onlyUnfinished }) => {
+    if (name === undefined) return onlyUnfinished ? unfinished : all;
+    return onlyUnfinished ? unfinishedNamed : named;
+  };
+}
+
+function pageOf(events: readonly Uint8Array[], throughSequence: number): EventPage {
+  const sizes = Uint32Array.from(events, (event) => event.length);
+  const bytes = new Uint8Array(sizes.reduce((sum, size) => sum + size, 0));
+  let offset = 0;
+  for (const event of events) {
+    bytes.set(event, offset);
+    offset += event.length;
+  }
+  return { sizes, bytes, throughSequence };
+}

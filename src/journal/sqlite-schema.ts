@@ -1,0 +1,74 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { JournalError } from './journal-error.ts';
+
+/** Marks the file as a journal of Spindle: "SPDL" in ASCII, in the header of the database. */
+export const APPLICATION_ID = 0x5350444c;
+
+/**
+ * What brings a journal from one version of the schema to the next; `PRAGMA user_version` counts those that
+ * were applied. An entry never changes once it was released: a change of the schema is one more entry.
+ *
+ * Both tables have rowids on purpose. A table WITHOUT ROWID would keep whole events in the index's tree, where
+ * every insertion in the middle moves them; here events are written one after the other at the end of the table.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    last_sequence INTEGER NOT NULL,
+    unfinished INTEGER NOT NULL,
+    UNIQUE (tenant, session_id)
+  ) STRICT;
+  CREATE TABLE events (
+    session INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    checksum INTEGER NOT NULL,
+    event BLOB NOT NULL,
+    UNIQUE (session, sequence)
+  ) STRICT;
+  CREATE INDEX sessions_by_owner ON sessions (tenant, kind, subject, id);
+  CREATE INDEX sessions_by_name ON sessions (tenant, kind, subject, name, id);
+  CREATE INDEX unfinished_sessions ON sessions (id) WHERE unfinished = 1;
+  CREATE INDEX unfinished_by_owner ON sessions (tenant, kind, subject, id) WHERE unfinished = 1;
+  CREATE INDEX unfinished_by_name ON sessions (tenant, kind, subject, name, id) WHERE unfinished = 1;
+  `,
+];
+
+/** Throws for a database that is no journal, before anything of it was changed. */
+export function checkIdentity(database: DatabaseSync, path: string): void {
+  const { application_id: id } = database.prepare('PRAGMA application_id').get() ?? {};
+  if (id === APPLICATION_ID) return;
+  const { count } = database.prepare('SELECT count(*) AS count FROM sqlite_schema').get() ?? {};
+  if (id === 0 && count === 0) return;
+  throw new JournalError(
+    'not_a_journal',
+    `The file ${path} is a database, but not a journal of Spindle. It was not changed. Name another file.`,
+  );
+}
+
+/** Applies what is missing, all of it or nothing. */
+export function migrate(database: DatabaseSync, path: string, migrations = MIGRATIONS): void {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    const { user_version: version } = database.prepare('PRAGMA user_version').get() ?? {};
+    if (typeof version !== 'number' || version > migrations.length) {
+      throw new JournalError(
+        'unknown_version',
+        `The journal ${path} has version ${version} of the schema; this Spindle knows versions up to ` +
+          `${migrations.length}. Run the Spindle that wrote it, or a newer one. The file was not changed.`,
+      );
+    }
+    for (const migration of migrations.slice(version)) database.exec(migration);
+    // Pragmas take no parameters; both values are numbers of our own.
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${migrations.length}`);
+    database.exec('COMMIT');
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}

@@ -1,0 +1,198 @@
+import { statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { CHECKPOINT_BYTES } from '../core/limits.ts';
+import { eventChecksum, sessionSeed } from './checksum.ts';
+import { type UnpackedAppend, unpackCommit } from './commit-batch.ts';
+import { JournalError } from './journal-error.ts';
+import { pageBytes } from './sqlite-database.ts';
+import { failedCommit, isConstraint, isFull } from './sqlite-error.ts';
+import type { CallResult, Conflict, PackedCommit, ThreadOptions } from './thread-protocol.ts';
+
+export interface SqliteWriter {
+  /** Writes all calls in one transaction. Throws a JournalError when the journal has ended (7.4). */
+  commit(packed: PackedCommit): readonly CallResult[];
+  /** Moves the write-ahead log into the database when it has grown to CHECKPOINT_BYTES. Throws like `commit`. */
+  checkpoint(): void;
+}
+
+/** What one call of `append` came to: conflicts of its appends, or why none of it was written. */
+type Verdict = { readonly conflicts: readonly Conflict[] } | { readonly error: JournalError };
+
+export function createSqliteWriter(database: DatabaseSync, options: ThreadOptions): SqliteWriter {
+  const { path, maxBytes, reserveBytes } = options;
+  const directory = dirname(path);
+  const pageSize = pageBytes(database);
+
+  const begin = database.prepare('BEGIN IMMEDIATE');
+  const commitAll = database.prepare('COMMIT');
+  const insertSession = database.prepare(
+    `INSERT INTO sessions (tenant, session_id, kind, name, subject, last_sequence, unfinished)
+     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING id`,
+  );
+  // The compare-and-set of the head: no row comes back where another sequence is the last.
+  const moveHead = database.prepare(
+    `UPDATE sessions SET last_sequence = ?, unfinished = ?
+     WHERE tenant = ? AND session_id = ? AND last_sequence = ? RETURNING id`,
+  );
+  const findHead = database.prepare('SELECT last_sequence FROM sessions WHERE tenant = ? AND session_id = ?');
+  const insertEvent = database.prepare(
+    'INSERT INTO events (session, sequence, checksum, event) VALUES (?, ?, ?, ?)',
+  );
+  const pageCount = database.prepare('PRAGMA page_count');
+  const walSize = database.prepare('PRAGMA wal_checkpoint(NOOP)');
+  const moveWal = database.prepare('PRAGMA wal_checkpoint(PASSIVE)');
+  const emptyWal = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)');
+  for (const statement of [insertSession, moveHead, findHead]) statement.setReturnArrays(true);
+  /** The size of the write-ahead log at which it is moved next. */
+  let checkpointAt = CHECKPOINT_BYTES;
+
+  function firstColumn(row: unknown): number | undefined {
+    return Array.isArray(row) && typeof row[0] === 'number' ? row[0] : undefined;
+  }
+
+  /** The conflict, if it is one. */
+  function write(append: UnpackedAppend, index: number): Conflict | undefined {
+    const { tenant, sessionId, expectedSequence, unfinished, identity, events } = append;
+    const lastSequence = expectedSequence + events.length;
+    const session = firstColumn(
+      identity === undefined
+        ? moveHead.get(lastSequence, unfinished, tenant, sessionId, expectedSequence)
+        : insertSession.get(
+            tenant,
+            sessionId,
+            identity.kind,
+            identity.name,
+            identity.subject,
+            lastSequence,
+            unfinished,
+          ),
+    );
+    if (session === undefined) {
+      return { append: index, actualSequence: firstColumn(findHead.get(tenant, sessionId)) ?? 0 };
+    }
+    const seed = sessionSeed(tenant, sessionId);
+    let sequence = expectedSequence;
+    for (const event of events) {
+      sequence += 1;
+      insertEvent.run(session, sequence, eventChecksum(seed, sequence, event), event);
+    }
+    return undefined;
+  }
+
+  /** Writes what has no verdict yet. Answers with the call that cannot be written, where there is one. */
+  function tryCommit(calls: readonly (readonly UnpackedAppend[])[], verdicts: (Verdict | undefined)[]) {
+    const written = [...verdicts];
+    begin.run();
+    for (const [index, appends] of calls.entries()) {
+      if (verdicts[index] !== undefined) continue;
+      const conflicts: Conflict[] = [];
+      for (const [place, append] of appends.entries()) {
+        try {
+          const conflict = write(append, place);
+          if (conflict !== undefined) conflicts.push(conflict);
+        } catch (error) {
+          if (isConstraint(error)) return { impossible: index, append };
+          throw error;
+        }
+      }
+      written[index] = { conflicts };
+    }
+    commitAll.run();
+    return { written };
+  }
+
+  function rollBack(): void {
+    // SQLite has rolled back by itself after some errors; asking again would be an error.
+    if (database.isTransaction) database.exec('ROLLBACK');
+  }
+
+  function freeBytes(): number {
+    const { bavail, bsize } = statfsSync(directory);
+    const onDisk = bavail * bsize;
+    if (maxBytes === undefined) return onDisk;
+    const used = Number(pageCount.get()?.['page_count']) * pageSize;
+    return Math.min(onDisk, maxBytes - used);
+  }
+
+  /** New work is refused while running work still has room to end (7.4). */
+  function refuseNewWork(calls: readonly (readonly UnpackedAppend[])[]): (Verdict | undefined)[] {
+    const verdicts = calls.map((): Verdict | undefined => undefined);
+    const free = freeBytes();
+    if (free >= reserveBytes) return verdicts;
+    const error = new JournalError(
+      'full',
+      `The journal ${path} has ${Math.max(0, free)} bytes left, and keeps ${reserveBytes} for running sessions: ` +
+        'no new ones begin. Free disk space.',
+    );
+    return calls.map((appends, index) =>
+      appends.some((append) => append.identity !== undefined) ? { error } : verdicts[index],
+    );
+  }
+
+  function commit(packed: PackedCommit): readonly CallResult[] {
+    const calls = unpackCommit(packed);
+    const verdicts = refuseNewWork(calls);
+    for (;;) {
+      try {
+        const attempt = tryCommit(calls, verdicts);
+        if ('written' in attempt) return attempt.written.flatMap(toResult);
+        rollBack();
+        verdicts[attempt.impossible] = { error: contradiction(attempt.append) };
+      } catch (error) {
+        rollBack();
+        if (!isFull(error)) throw failedCommit(error, path);
+        // Certain, unlike any other failure: SQLite could not write the frames, so the log has no commit.
+        dropWrittenFrames();
+        const full = new JournalError(
+          'full',
+          `The journal ${path} has no room for these events: ${String(error)}. Nothing of them was written. ` +
+            'Free disk space; later appends then work again.',
+        );
+        return verdicts.map((verdict) => verdict ?? { error: full }).flatMap(toResult);
+      }
+    }
+  }
+
+  /** Frames of a commit that found no room would look like damage to `checkWal`. Emptying the log frees room, too. */
+  function dropWrittenFrames(): void {
+    try {
+      emptyWal.get();
+    } catch (error) {
+      if (!isFull(error)) throw failedCommit(error, path);
+    }
+  }
+
+  function contradiction({ tenant, sessionId, expectedSequence }: UnpackedAppend): JournalError {
+    return new JournalError(
+      'corrupt',
+      `The journal ${path} is damaged: session ${sessionId} of tenant ${tenant} ends with event ` +
+        `${expectedSequence}, but has a later one. Restore it, with its -wal file, from a backup.`,
+    );
+  }
+
+  function checkpoint(): void {
+    const frames = Number(walSize.get()?.['log']);
+    const size = frames * pageSize;
+    if (size < CHECKPOINT_BYTES) checkpointAt = CHECKPOINT_BYTES;
+    if (size < checkpointAt) return;
+    try {
+      moveWal.get();
+    } catch (error) {
+      if (!isFull(error)) throw failedCommit(error, path);
+      // The log is whole, only longer than it should be. Trying at every commit would make a full disk slow, too.
+      checkpointAt = size + CHECKPOINT_BYTES;
+    }
+  }
+
+  return { commit, checkpoint };
+}
+
+function toResult(verdict: Verdict | undefined, call: number): readonly CallResult[] {
+  if (verdict === undefined) return [];
+  if ('error' in verdict) {
+    const { kind, message } = verdict.error;
+    return [{ call, kind: 'refused', error: { kind, message } }];
+  }
+  return verdict.conflicts.length === 0 ? [] : [{ call, kind: 'conflicts', conflicts: verdict.conflicts }];
+}

@@ -1,0 +1,3 @@
+export async function checkWal(_path: string): Promise<void> {
+  // TODO
+}
