@@ -159,3 +159,29 @@ export const JOURNAL_RESERVE_BYTES = 64 * MIB;
 export const MAX_MEMORY_SESSIONS = 100_000;
 /** What the memory blob store keeps; beyond it `put` is refused. */
 export const MAX_MEMORY_BLOBS_BYTES = 256 * MIB;
+// The ports.
+
+/** Bytes that wait for one slow reader of a stream before its writer is told to wait (5.10). */
+export const MAX_UNSENT_BYTES = MAX_BATCH_BYTES;
+/** Requests at once on one connection; a client with more of them waits, or uses a stream. */
+export const MAX_REQUESTS_PER_CONNECTION = 1_000;
+/** How often the engine asks whether a quiet connection's peer still lives. */
+export const KEEPALIVE_INTERVAL_MS = 20_000;
+/** How long the peer has to answer that; both together are below SILENCE_TIMEOUT_MS. */
+export const KEEPALIVE_TIMEOUT_MS = 8_000;
+/** Text of a status: it travels in a header, up to nine times as long, beside its details. */
+export const MAX_STATUS_CHARS = 1_000;
+/** When to try again after a refusal that passes. */
+export const RETRY_AFTER_MS = 1_000;
+/** After the grace of a shutdown: how long the last statuses have to reach their peers. */
+export const SHUTDOWN_FLUSH_MS = 1_000;
+/** The longest deadline that a caller may set: the longest timer of the platform, 24 days. */
+export const MAX_DEADLINE_MS = 2_147_483_647;
+/** Headers of an HTTP request: a trace context, a credential, and what proxies add. */
+export const MAX_HTTP_HEADER_BYTES = 32 * KIB;
+/** How long an HTTP request may take to arrive. */
+export const HTTP_REQUEST_TIMEOUT_MS = 30_000;
+/** How long an HTTP connection without a request is kept. */
+export const HTTP_KEEPALIVE_MS = 60_000;
+/** HTTP connections at once. */
+export const MAX_HTTP_CONNECTIONS = 4_096;

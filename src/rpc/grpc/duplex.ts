@@ -1,0 +1,99 @@
+import type { Message } from '@bufbuild/protobuf';
+import type { handleBidiStreamingCall } from '@grpc/grpc-js';
+import type { Outcome, Refusal } from '../../core/refusal.ts';
+import type { Duplex } from '../handlers.ts';
+import { reportBug, type Serving } from '../invoke.ts';
+import type { Method } from '../service.ts';
+import { grpcStatus } from '../status.ts';
+import { createOutlet } from './outlet.ts';
+import { followCall } from './request.ts';
+
+type Bidi = Extract<Method, { kind: 'bidi_streaming' }>;
+
+const ignore = (): void => undefined;
+
+/** Serves a bidirectional stream by grpc-js. */
+export function duplexCall(
+  { desc, handle }: Bidi,
+  serving: Serving,
+): handleBidiStreamingCall<Outcome<Message>, Buffer> {
+  return (call) => {
+    let receive: (message: Message) => void = ignore;
+    let ended: () => void = ignore;
+    let gone: (reason: string) => void = ignore;
+    let drained: () => void = ignore;
+
+    // The grpc-js form of ending a stream with a status, behind what was written.
+    const fail = (refusal: Refusal): void => {
+      call.emit('error', grpcStatus(refusal));
+    };
+    const lose = (refusal: Refusal): void => {
+      fail(refusal);
+      guarded(() => gone(refusal.message));
+    };
+    const request = followCall(call, serving, {
+      gone: () => guarded(() => gone('the peer went away, or its deadline passed')),
+      stopped: lose,
+    });
+    /** Runs a part of the handler. One that throws has a bug, which costs this stream alone. */
+    const guarded = (run: () => void): void => {
+      try {
+        run();
+      } catch (error) {
+        const refusal = reportBug(desc, serving.observer, error);
+        if (request.finish()) lose(refusal);
+      }
+    };
+    const outlet = createOutlet(call, desc, () => {
+      if (request.open) guarded(drained);
+    });
+
+    // Attached at once: grpc-js buffers a stream that nobody reads.
+    call.on('data', (received: Outcome<Message>) => {
+      if (!request.open) return;
+      if (received.ok) guarded(() => receive(received.value));
+      else if (request.finish()) lose(received.refusal);
+    });
+    call.on('end', () => {
+      if (request.open) guarded(ended);
+    });
+
+    if (!request.context.ok) {
+      if (request.finish()) fail(request.context.refusal);
+      return;
+    }
+    const context = request.context.value;
+    const duplex: Duplex<Message, Message> = {
+      peer: context.peer,
+      onMessage: (callback) => {
+        receive = callback;
+      },
+      onEnd: (callback) => {
+        ended = callback;
+      },
+      onGone: (callback) => {
+        gone = callback;
+      },
+      onDrain: (callback) => {
+        drained = callback;
+      },
+      write(message) {
+        if (!request.open) return true;
+        guarded(() => outlet.write(message));
+        return !outlet.blocked;
+      },
+      end(refusal) {
+        if (!request.finish()) return;
+        if (refusal === undefined) call.end();
+        else fail(refusal);
+      },
+      pause: () => {
+        call.pause();
+      },
+      resume: () => {
+        call.resume();
+      },
+    };
+    guarded(() => handle(duplex, context));
+  };
+}

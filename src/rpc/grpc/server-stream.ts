@@ -1,0 +1,51 @@
+import type { Message } from '@bufbuild/protobuf';
+import type { handleServerStreamingCall } from '@grpc/grpc-js';
+import type { Outcome, Refusal } from '../../core/refusal.ts';
+import type { Outbound } from '../handlers.ts';
+import { invoke, type Serving } from '../invoke.ts';
+import type { Method } from '../service.ts';
+import { grpcStatus } from '../status.ts';
+import { createOutlet } from './outlet.ts';
+import { followCall } from './request.ts';
+
+type ServerStream = Extract<Method, { kind: 'server_streaming' }>;
+
+/** Serves a server stream by grpc-js. */
+export function serverStreamCall(
+  { desc, handle }: ServerStream,
+  serving: Serving,
+): handleServerStreamingCall<Outcome<Message>, Buffer> {
+  return (call) => {
+    let waiting: (() => void)[] = [];
+    const wake = (): void => {
+      const woken = waiting;
+      waiting = [];
+      for (const resolve of woken) resolve();
+    };
+    // The grpc-js form of ending a stream with a status, behind what was written.
+    const fail = (refusal: Refusal): void => {
+      call.emit('error', grpcStatus(refusal));
+      wake();
+    };
+    const request = followCall(call, serving, { gone: wake, stopped: fail });
+    const outlet = createOutlet(call, desc, wake);
+    const out: Outbound<Message> = {
+      async write(message) {
+        if (!request.open) return;
+        outlet.write(message);
+        if (outlet.blocked) await new Promise<void>((resolve) => waiting.push(resolve));
+      },
+    };
+    const answer = async (): Promise<Outcome<void>> => {
+      if (!request.context.ok) return request.context;
+      if (!call.request.ok) return call.request;
+      return handle(call.request.value, out, request.context.value);
+    };
+    // `invoke` never rejects, so neither does this chain.
+    void invoke(desc, serving.observer, answer).then((outcome) => {
+      if (!request.finish()) return;
+      if (outcome.ok) call.end();
+      else fail(outcome.refusal);
+    });
+  };
+}

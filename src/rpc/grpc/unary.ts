@@ -1,0 +1,35 @@
+import type { Message } from '@bufbuild/protobuf';
+import type { handleUnaryCall } from '@grpc/grpc-js';
+import { accepted, type Outcome } from '../../core/refusal.ts';
+import { invoke, type Serving } from '../invoke.ts';
+import type { Method } from '../service.ts';
+import { grpcStatus } from '../status.ts';
+import { encode } from './codec.ts';
+import { followCall } from './request.ts';
+
+type Unary = Extract<Method, { kind: 'unary' }>;
+
+/** Serves a unary method by grpc-js. */
+export function unaryCall(
+  { desc, handle }: Unary,
+  serving: Serving,
+): handleUnaryCall<Outcome<Message>, Buffer> {
+  return (call, respond) => {
+    const request = followCall(call, serving, {
+      gone: () => undefined,
+      stopped: (refusal) => respond(grpcStatus(refusal)),
+    });
+    const answer = async (): Promise<Outcome<Buffer>> => {
+      if (!request.context.ok) return request.context;
+      if (!call.request.ok) return call.request;
+      const outcome = await handle(call.request.value, request.context.value);
+      return outcome.ok ? accepted(encode(desc, outcome.value)) : outcome;
+    };
+    // `invoke` never rejects, so neither does this chain.
+    void invoke(desc, serving.observer, answer).then((outcome) => {
+      if (!request.finish()) return;
+      if (outcome.ok) respond(null, outcome.value);
+      else respond(grpcStatus(outcome.refusal));
+    });
+  };
+}

@@ -1,0 +1,119 @@
+import type { DescMethod, Message } from '@bufbuild/protobuf';
+import {
+  type ConnectRouter,
+  createConnectRouter,
+  createContextKey,
+  type HandlerContext,
+  type ServiceImpl,
+} from '@connectrpc/connect';
+import { MAX_DEADLINE_MS, MAX_MESSAGE_BYTES } from '../../core/limits.ts';
+import { type Outcome, refused } from '../../core/refusal.ts';
+import { openContext } from '../context.ts';
+import type { RequestContext } from '../handlers.ts';
+import { invoke, nameOf, type Serving } from '../invoke.ts';
+import type { Method, Service } from '../service.ts';
+import { connectError } from '../status.ts';
+import { createChannel } from './channel.ts';
+
+/** The message of a request, which intake.ts has read. */
+export const messageKey = createContextKey<Outcome<Message> | undefined>(undefined);
+/** The address and port of a request's peer. */
+export const peerKey = createContextKey('unknown');
+
+type Unary = Extract<Method, { kind: 'unary' }>;
+type ServerStream = Extract<Method, { kind: 'server_streaming' }>;
+
+/** The services as connect serves them: by gRPC-Web, Connect and plain JSON. */
+export function createRoutes(services: readonly Service[], serving: Serving): ConnectRouter {
+  const router = createConnectRouter({
+    // gRPC itself needs HTTP/2 and has its own port.
+    grpc: false,
+    acceptCompression: [],
+    readMaxBytes: MAX_MESSAGE_BYTES,
+    writeMaxBytes: MAX_MESSAGE_BYTES,
+    maxTimeoutMs: MAX_DEADLINE_MS,
+    requestGate({ method }) {
+      if (method.methodKind === 'bidi_streaming') throw needsGrpc(method);
+    },
+  });
+  for (const { desc, methods } of services) {
+    const implementation = Object.fromEntries(
+      methods.map((method) => [method.desc.localName, implementationOf(method, serving)]),
+    );
+    // Types were erased in service.ts; the router pairs methods and functions by name, as that did.
+    router.service(desc, implementation as Partial<ServiceImpl<typeof desc>>);
+  }
+  return router;
+}
+
+function implementationOf(method: Method, serving: Serving): unknown {
+  switch (method.kind) {
+    case 'unary':
+      return unary(method, serving);
+    case 'server_streaming':
+      return serverStream(method, serving);
+    case 'bidi_streaming':
+      // The gate has turned the request away.
+      return () => {
+        throw needsGrpc(method.desc);
+      };
+  }
+}
+
+function needsGrpc(method: DescMethod) {
+  const text = `${nameOf(method)} streams in both directions, which this port cannot do. Call it on the gRPC port.`;
+  return connectError(refused('not_implemented', text).refusal);
+}
+
+function unary({ desc, handle }: Unary, serving: Serving) {
+  return async (_empty: Message, call: HandlerContext): Promise<Message> => {
+    const over = Promise.withResolvers<never>();
+    // connect waits for a handler beyond the deadline; the caller should not.
+    call.signal.addEventListener('abort', () => over.reject(call.signal.reason));
+    const leave = serving.requests.add((refusal) => over.reject(connectError(refusal)));
+    try {
+      const answer = invoke(desc, serving.observer, async () => {
+        const request = readRequest(call);
+        return request.ok ? handle(request.value.message, request.value.context) : request;
+      });
+      const outcome = await Promise.race([answer, over.promise]);
+      if (!outcome.ok) throw connectError(outcome.refusal);
+      return outcome.value;
+    } finally {
+      leave();
+    }
+  };
+}
+
+function serverStream({ desc, handle }: ServerStream, serving: Serving) {
+  return async function* (_empty: Message, call: HandlerContext): AsyncGenerator<Message, void, undefined> {
+    const channel = createChannel<Message>();
+    call.signal.addEventListener('abort', () => channel.close(call.signal.reason));
+    const leave = serving.requests.add((refusal) => channel.close(connectError(refusal)));
+    try {
+      // `invoke` never rejects, so neither does this chain.
+      void invoke(desc, serving.observer, async () => {
+        const request = readRequest(call);
+        return request.ok ? handle(request.value.message, channel.out, request.value.context) : request;
+      }).then((outcome) => channel.close(outcome.ok ? undefined : connectError(outcome.refusal)));
+      yield* channel.messages();
+    } finally {
+      leave();
+    }
+  };
+}
+
+function readRequest(
+  call: HandlerContext,
+): Outcome<{ readonly message: Message; readonly context: RequestContext }> {
+  const context = openContext({
+    peer: call.values.get(peerKey),
+    header: (name) => call.requestHeader.get(name) ?? undefined,
+    signal: call.signal,
+  });
+  if (!context.ok) return context;
+  const message = call.values.get(messageKey);
+  if (message === undefined) throw new Error('a request reached its handler without passing intake.ts');
+  if (!message.ok) return message;
+  return { ok: true, value: { message: message.value, context: context.value } };
+}

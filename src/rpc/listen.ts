@@ -1,0 +1,90 @@
+import { SHUTDOWN_FLUSH_MS } from '../core/limits.ts';
+import { refused } from '../core/refusal.ts';
+import type { Observer } from '../engine/ports.ts';
+import { type Address, formatAddress, parseAddress } from './address.ts';
+import { openGrpcPort } from './grpc/server.ts';
+import { openHttpPort } from './http/server.ts';
+import type { Serving } from './invoke.ts';
+import { createOpenRequests } from './open-requests.ts';
+import type { Port } from './port.ts';
+import type { Service } from './service.ts';
+
+export interface ListenOptions {
+  readonly services: readonly Service[];
+  /** HOST:PORT of the gRPC port. Port 0 lets the system choose. */
+  readonly grpc: string;
+  /** HOST:PORT for gRPC-Web, Connect and JSON. Left out: no such port. */
+  readonly http?: string | undefined;
+  readonly observer: Observer;
+}
+
+export interface Listening {
+  /** HOST:PORT, with the port that the system chose. */
+  readonly grpcAddress: string;
+  readonly httpAddress: string | undefined;
+  /**
+   * Takes no new request, says so to health checks, waits up to the grace for open ones, ends the rest with
+   * `shutting_down`, and closes every connection. Resolves when all is closed; a second call joins the first.
+   */
+  drain(graceMs: number): Promise<void>;
+}
+
+/** Serves the services. Rejects with an Error for the operator where an address is unreadable or taken. */
+export async function listen({ services, grpc, http, observer }: ListenOptions): Promise<Listening> {
+  const addresses = { grpc: parsed(grpc), http: http === undefined ? undefined : parsed(http) };
+  const requests = createOpenRequests();
+  const serving: Serving = { observer, requests };
+  const grpcPort = await openGrpcPort(services, serving, addresses.grpc);
+  const httpPort = addresses.http && (await openBeside(grpcPort, services, serving, addresses.http));
+  const ports = httpPort === undefined ? [grpcPort] : [grpcPort, httpPort];
+
+  const close = async (graceMs: number): Promise<void> => {
+    const closed = Promise.all(ports.map((port) => port.close()));
+    await within(graceMs, requests.idle());
+    const text = 'The engine shuts down. Try again, or try another engine.';
+    requests.stopAll(refused('shutting_down', text).refusal);
+    await within(SHUTDOWN_FLUSH_MS, closed);
+    for (const port of ports) port.destroy();
+  };
+  let draining: Promise<void> | undefined;
+  return {
+    grpcAddress: formatAddress(grpcPort.address),
+    httpAddress: httpPort && formatAddress(httpPort.address),
+    drain(graceMs) {
+      draining ??= close(graceMs);
+      return draining;
+    },
+  };
+}
+
+function parsed(text: string): Address {
+  const address = parseAddress(text);
+  if (!address.ok) throw new Error(address.refusal.message);
+  return address.value;
+}
+
+/** Opens the HTTP port; where that fails, the gRPC port is not left open alone. */
+async function openBeside(
+  grpcPort: Port,
+  services: readonly Service[],
+  serving: Serving,
+  address: Address,
+): Promise<Port> {
+  try {
+    return await openHttpPort(services, serving, address);
+  } catch (error) {
+    grpcPort.destroy();
+    throw error;
+  }
+}
+
+/** Waits for something, but no longer than this. */
+async function within(ms: number, settled: Promise<unknown>): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, ms);
+  try {
+    await Promise.race([settled, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
