@@ -14,7 +14,7 @@ import { leaseOf, lost, place, returned } from './lease.ts';
 import { refused } from './refusal.ts';
 import { decideRequest } from './request.ts';
 import { type AnswerRuling, happened, NOTHING, type Ruling, refuse, stale } from './ruling.ts';
-import type { Session } from './session.ts';
+import { type Session, timeIn } from './session.ts';
 import { decideSettle } from './settle.ts';
 import { afterDispatch, expire } from './timers.ts';
 import { unreachable } from './unreachable.ts';
@@ -30,9 +30,10 @@ export type Decided =
 
 /** What may happen (docs/architecture.md, "The core"). A function of its arguments alone. */
 export function decide(session: Session, command: Command): Decided {
-  const ruling = rule(session, command);
+  const at = timeIn(session, command.at);
+  const ruling = rule(session, { ...command, at });
   if (ruling.kind === 'refused') return ruling;
-  const events = record(session, command.at, ruling.drafts);
+  const events = record(session, at, ruling.drafts);
   return { kind: 'accepted', events, answer: ruling.answer };
 }
 

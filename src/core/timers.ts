@@ -4,13 +4,15 @@ import { type Call, earlier, lastLease, mayHaveTakenEffect, queueDeadline, total
 import type { Heard, Tick } from './command.ts';
 import type { Draft } from './event.ts';
 import { type FailureCode, failure } from './failure.ts';
-import type { Session } from './session.ts';
+import { type Session, timeIn } from './session.ts';
 import type { Instant } from './time.ts';
+import { unreachable } from './unreachable.ts';
 
 /** When to look at a session again: the next clock that runs out, or the end of a wait (4.4). */
 export function wakeup(session: Session, now: Instant, heard: Heard): Instant | undefined {
+  const at = timeIn(session, now);
   let next: Instant | undefined;
-  for (const call of session.calls.values()) next = earlier(next, callWakeup(call, now, heard));
+  for (const call of session.calls.values()) next = earlier(next, callWakeup(call, at, heard));
   return next;
 }
 
@@ -27,6 +29,8 @@ function callWakeup(call: Call, now: Instant, heard: Heard): Instant | undefined
     case 'interrupted':
     case 'finished':
       return undefined;
+    default:
+      return unreachable(phase);
   }
 }
 
