@@ -14,21 +14,31 @@ import { duration, type Instant, millisOf } from './time.ts';
  * The end of a call: one for each call, whatever arrives (4.5).
  *
  * @param by the lease whose answer ended it; absent where no answer of a worker did
+ * @param attempts how many it took
  */
 export function finish(
   call: Call,
   outcome: { readonly result: ToolResult } | { readonly error: Failure },
   by?: Lease,
+  attempts: number = attemptsTaken(call),
 ): Draft {
   const value: ToolCallFinished = create(ToolCallFinishedSchema, {
     callId: call.callId,
-    attempts: by?.attempt ?? call.attempt,
+    attempts,
     outcome:
       'result' in outcome
         ? { case: 'result', value: outcome.result }
         : { case: 'error', value: outcome.error },
   });
   return { kind: { case: 'toolCallFinished', value }, journal: about(by) };
+}
+
+/** The attempts that a worker had, or that failed before one did. One that still waits has not been taken. */
+function attemptsTaken(call: Call): number {
+  const begun = call.leases.some(
+    (lease) => lease.attempt === call.attempt && lease.state.kind !== 'returned',
+  );
+  return begun ? call.attempt : call.attempt - 1;
 }
 
 /** How an attempt ended without a result, and what may follow from it. */
@@ -46,7 +56,9 @@ export interface AttemptEnd {
  */
 export function endAttempt(call: Call, end: AttemptEnd, at: Instant, draw: number, lease?: Lease): Draft {
   const wait = retryWait(call, end, at, draw);
-  if (wait === undefined) return finish(call, { error: end.failure }, end.answered ? lease : undefined);
+  if (wait === undefined) {
+    return finish(call, { error: end.failure }, end.answered ? lease : undefined, call.attempt);
+  }
   const value = create(ToolCallAttemptFailedSchema, {
     callId: call.callId,
     attempt: call.attempt,
