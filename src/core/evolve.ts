@@ -103,7 +103,7 @@ function dispatched(
 }
 
 /** The same attempt waits again; its queue clock goes on where it stood (4.3). */
-function requeued(call: Call, reason: string, at: Instant): Call {
+export function requeued(call: Call, reason: string, at: Instant): Call {
   if (reason === 'resumed') {
     const { phase } = call;
     const paused = phase.kind === 'interrupted' ? at - phase.from : 0;
