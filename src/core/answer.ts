@@ -19,6 +19,7 @@ export function decideAnswer(call: Call, lease: Lease, command: AnswerLease): Ru
   if (lease.instanceId !== command.instanceId) return stale('this dispatch belongs to another worker');
   switch (lease.state.kind) {
     case 'answered':
+    case 'deferred':
       return DUPLICATE;
     case 'running':
       return answerRunning(call, lease, command);

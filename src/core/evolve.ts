@@ -35,7 +35,7 @@ function evolveCall(session: Session, { kind, journal }: SessionEvent, at: Insta
       return { ...call, checkpoint: kind.value.checkpoint };
     case 'toolCallDeferred': {
       const until = kind.value.deadline === undefined ? undefined : instantOf(kind.value.deadline);
-      return { ...call, phase: { kind: 'open', until }, leases: marked(call, token, { kind: 'answered' }) };
+      return { ...call, phase: { kind: 'open', until }, leases: marked(call, token, { kind: 'deferred' }) };
     }
     case 'toolCallAttemptFailed':
       return attemptFailed(call, kind.value, at);
