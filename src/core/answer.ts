@@ -24,7 +24,7 @@ export function decideAnswer(call: Call, lease: Lease, command: AnswerLease): Ru
     case 'running':
       return answerRunning(call, lease, command);
     case 'returned':
-      return stale('this dispatch had come back unstarted');
+      return stale('this dispatch had come back unstarted', lateAnswer(call, lease, command.answer));
     case 'late':
       return stale('the late answer is on record already');
     case 'given_up':

@@ -88,7 +88,7 @@ export type LeaseState =
   | { readonly kind: 'answered' }
   /** Its worker's answer left the call open; what the work came to is for somebody else to say (4.9). */
   | { readonly kind: 'deferred' }
-  /** It came back unstarted; no answer is due. */
+  /** It came back unstarted. No answer is due; one that comes all the same is late. */
   | { readonly kind: 'returned' }
   /** The engine ended it. An answer that still comes is late. `stop` says what to tell the worker. */
   | { readonly kind: 'given_up'; readonly stop: CancelReason }
