@@ -5,7 +5,7 @@ import {
   ToolCallDeferredSchema,
   ToolCallLateAnswerSchema,
 } from '../../gen/spindle/v1/event_pb.ts';
-import { endAttempt, finish } from './attempt.ts';
+import { afterDispatch, endAttempt, finish } from './attempt.ts';
 import { type Call, earlier, type Lease, lastLease, totalDeadline } from './call.ts';
 import type { AnswerLease, WorkerAnswer } from './command.ts';
 import { about, type Draft } from './event.ts';
@@ -92,9 +92,8 @@ export function mismatched(call: Call, mismatch: string, lease?: Lease): Draft {
 }
 
 function unfit(call: Call, lease: Lease, reason: string): Ruling {
-  const error = failure('invalid_answer', `The worker of ${call.name} gave no usable answer: ${reason}`, {
-    mayHaveTakenEffect: true,
-  });
+  const what = `The worker of ${call.name} gave no usable answer: ${reason}.`;
+  const error = afterDispatch(call, 'invalid_answer', what);
   return refusedAnswer(reason, finish(call, { error }, lease));
 }
 

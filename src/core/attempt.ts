@@ -5,8 +5,9 @@ import {
   ToolCallFinishedSchema,
 } from '../../gen/spindle/v1/event_pb.ts';
 import type { Failure, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
-import { type Call, type Lease, totalDeadline } from './call.ts';
+import { type Call, type Lease, mayHaveTakenEffect, totalDeadline } from './call.ts';
 import { about, type Draft } from './event.ts';
+import { type FailureCode, failure } from './failure.ts';
 import { backoff } from './policy.ts';
 import { duration, type Instant, millisOf } from './time.ts';
 
@@ -39,6 +40,13 @@ function attemptsTaken(call: Call): number {
     (lease) => lease.attempt === call.attempt && lease.state.kind !== 'returned',
   );
   return begun ? call.attempt : call.attempt - 1;
+}
+
+/** A failure that tells the model where work may have taken effect though no answer says so (4.6). */
+export function afterDispatch(call: Call, code: FailureCode, message: string): Failure {
+  if (!mayHaveTakenEffect(call)) return failure(code, message);
+  const warning = 'It may have taken effect nevertheless; check before you repeat it.';
+  return failure(code, `${message} ${warning}`, { mayHaveTakenEffect: true });
 }
 
 /** How an attempt ended without a result, and what may follow from it. */

@@ -6,17 +6,16 @@ import {
 } from '../../gen/spindle/v1/event_pb.ts';
 import { InterruptResumedSchema } from '../../gen/spindle/v1/trigger_pb.ts';
 import { decideAnswer } from './answer.ts';
-import { finish } from './attempt.ts';
+import { afterDispatch, finish } from './attempt.ts';
 import type { Command, ResumeCall } from './command.ts';
 import { about, type Draft, record } from './event.ts';
-import { failure } from './failure.ts';
 import { leaseOf, lost, place, returned } from './lease.ts';
 import { refused } from './refusal.ts';
 import { decideRequest } from './request.ts';
 import { type AnswerRuling, happened, NOTHING, type Ruling, refuse, stale } from './ruling.ts';
 import { type Session, timeIn } from './session.ts';
 import { decideSettle } from './settle.ts';
-import { afterDispatch, expire } from './timers.ts';
+import { expire } from './timers.ts';
 import { unreachable } from './unreachable.ts';
 
 /** What a command leads to: events for the log, or the reason why not. */
@@ -101,7 +100,7 @@ function resume(session: Session, command: ResumeCall): Ruling {
     };
     if (denyReason !== undefined) {
       const text = denyReason === '' ? `${call.name} was denied.` : denyReason;
-      return happened(answered, finish(call, { error: failure('denied', text) }));
+      return happened(answered, finish(call, { error: afterDispatch(call, 'denied', text) }));
     }
     const again = create(ToolCallRequeuedSchema, { callId, attempt, reason: 'resumed' });
     return happened(answered, { kind: { case: 'toolCallRequeued', value: again } });

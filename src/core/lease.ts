@@ -4,7 +4,7 @@ import {
   ToolCallDispatchedSchema,
   ToolCallRequeuedSchema,
 } from '../../gen/spindle/v1/event_pb.ts';
-import { endAttempt, finish } from './attempt.ts';
+import { afterDispatch, endAttempt, finish } from './attempt.ts';
 import { type Call, earlier, type Lease, totalDeadline } from './call.ts';
 import type { LoseLease, Placement, RejectLease } from './command.ts';
 import { about, type Draft } from './event.ts';
@@ -13,7 +13,6 @@ import { MAX_REQUEUES } from './limits.ts';
 import { happened, NOTHING, type Ruling } from './ruling.ts';
 import type { Session } from './session.ts';
 import { type Instant, timestamp } from './time.ts';
-import { afterDispatch } from './timers.ts';
 
 /** The dispatch of a call that waits. Where its arguments must match and do not, the call ends instead (1.2). */
 export function place(call: Call, placement: Placement, at: Instant): Draft {

@@ -1,9 +1,9 @@
 import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
-import { endAttempt, finish } from './attempt.ts';
-import { type Call, earlier, lastLease, mayHaveTakenEffect, queueDeadline, totalDeadline } from './call.ts';
+import { afterDispatch, endAttempt, finish } from './attempt.ts';
+import { type Call, earlier, lastLease, queueDeadline, totalDeadline } from './call.ts';
 import type { Heard, Tick } from './command.ts';
 import type { Draft } from './event.ts';
-import { type FailureCode, failure } from './failure.ts';
+import type { FailureCode } from './failure.ts';
 import { type Session, timeIn } from './session.ts';
 import type { Instant } from './time.ts';
 import { unreachable } from './unreachable.ts';
@@ -72,13 +72,6 @@ function giveUp(call: Call, at: Instant, draw: number, code: FailureCode, what: 
 
 function timeout(call: Call, code: FailureCode, what: string): Failure {
   return afterDispatch(call, code, `${call.name} ${what}`);
-}
-
-/** A failure that tells the model where work may have taken effect though no answer says so (4.6). */
-export function afterDispatch(call: Call, code: FailureCode, message: string): Failure {
-  if (!mayHaveTakenEffect(call)) return failure(code, message);
-  const warning = 'It may have taken effect nevertheless; check before you repeat it.';
-  return failure(code, `${message} ${warning}`, { mayHaveTakenEffect: true });
 }
 
 function isOver(deadline: Instant | undefined, at: Instant): boolean {
