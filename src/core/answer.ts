@@ -92,7 +92,7 @@ export function mismatched(call: Call, mismatch: string, lease?: Lease): Draft {
 }
 
 function unfit(call: Call, lease: Lease, reason: string): Ruling {
-  const what = `The worker of ${call.name} gave no usable answer: ${reason}.`;
+  const what = `The worker of ${call.name} gave no usable answer: ${reason}`;
   const error = afterDispatch(call, 'invalid_answer', what);
   return refusedAnswer(reason, finish(call, { error }, lease));
 }

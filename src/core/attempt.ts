@@ -46,7 +46,8 @@ function attemptsTaken(call: Call): number {
 export function afterDispatch(call: Call, code: FailureCode, message: string): Failure {
   if (!mayHaveTakenEffect(call)) return failure(code, message);
   const warning = 'It may have taken effect nevertheless; check before you repeat it.';
-  return failure(code, `${message} ${warning}`, { mayHaveTakenEffect: true });
+  const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
+  return failure(code, `${sentence} ${warning}`, { mayHaveTakenEffect: true });
 }
 
 /** How an attempt ended without a result, and what may follow from it. */

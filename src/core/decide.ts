@@ -7,6 +7,7 @@ import {
 import { InterruptResumedSchema } from '../../gen/spindle/v1/trigger_pb.ts';
 import { decideAnswer } from './answer.ts';
 import { afterDispatch, finish } from './attempt.ts';
+import { totalDeadline } from './call.ts';
 import type { Command, ResumeCall } from './command.ts';
 import { about, type Draft, record } from './event.ts';
 import { leaseOf, lost, place, returned } from './lease.ts';
@@ -15,7 +16,7 @@ import { decideRequest } from './request.ts';
 import { type AnswerRuling, happened, NOTHING, type Ruling, refuse, stale } from './ruling.ts';
 import { type Session, timeIn } from './session.ts';
 import { decideSettle } from './settle.ts';
-import { expire } from './timers.ts';
+import { expire, isOver } from './timers.ts';
 import { unreachable } from './unreachable.ts';
 
 /** What a command leads to: events for the log, or the reason why not. */
@@ -43,6 +44,8 @@ function rule(session: Session, command: Command): Ruling {
     case 'place': {
       const call = session.calls.get(command.callId);
       if (call?.phase.kind !== 'waiting' || call.phase.from > command.at) return NOTHING;
+      // A tick is due, and will end the call: work that began now could only be given up.
+      if (isOver(totalDeadline(call), command.at)) return NOTHING;
       return happened(place(call, command.placement, command.at));
     }
     case 'answer': {

@@ -74,6 +74,7 @@ function timeout(call: Call, code: FailureCode, what: string): Failure {
   return afterDispatch(call, code, `${call.name} ${what}`);
 }
 
-function isOver(deadline: Instant | undefined, at: Instant): boolean {
+/** A clock has run out. One that does not exist never does. */
+export function isOver(deadline: Instant | undefined, at: Instant): boolean {
   return deadline !== undefined && deadline <= at;
 }
