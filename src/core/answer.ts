@@ -5,7 +5,7 @@ import {
   ToolCallDeferredSchema,
   ToolCallLateAnswerSchema,
 } from '../../gen/spindle/v1/event_pb.ts';
-import { endAttempt, finish } from './attempt.ts';
+import { afterDispatch, endAttempt, finish } from './attempt.ts';
 import { type Call, earlier, type Lease, lastLease, totalDeadline } from './call.ts';
 import type { AnswerLease, WorkerAnswer } from './command.ts';
 import { about, type Draft } from './event.ts';
@@ -19,11 +19,12 @@ export function decideAnswer(call: Call, lease: Lease, command: AnswerLease): Ru
   if (lease.instanceId !== command.instanceId) return stale('this dispatch belongs to another worker');
   switch (lease.state.kind) {
     case 'answered':
+    case 'deferred':
       return DUPLICATE;
     case 'running':
       return answerRunning(call, lease, command);
     case 'returned':
-      return stale('this dispatch had come back unstarted');
+      return stale('this dispatch had come back unstarted', lateAnswer(call, lease, command.answer));
     case 'late':
       return stale('the late answer is on record already');
     case 'given_up':
@@ -91,9 +92,8 @@ export function mismatched(call: Call, mismatch: string, lease?: Lease): Draft {
 }
 
 function unfit(call: Call, lease: Lease, reason: string): Ruling {
-  const error = failure('invalid_answer', `The worker of ${call.name} gave no usable answer: ${reason}`, {
-    mayHaveTakenEffect: true,
-  });
+  const what = `The worker of ${call.name} gave no usable answer: ${reason}`;
+  const error = afterDispatch(call, 'invalid_answer', what);
   return refusedAnswer(reason, finish(call, { error }, lease));
 }
 

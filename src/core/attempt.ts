@@ -5,8 +5,9 @@ import {
   ToolCallFinishedSchema,
 } from '../../gen/spindle/v1/event_pb.ts';
 import type { Failure, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
-import { type Call, type Lease, totalDeadline } from './call.ts';
+import { type Call, type Lease, mayHaveTakenEffect, totalDeadline } from './call.ts';
 import { about, type Draft } from './event.ts';
+import { type FailureCode, failure } from './failure.ts';
 import { backoff } from './policy.ts';
 import { duration, type Instant, millisOf } from './time.ts';
 
@@ -14,21 +15,39 @@ import { duration, type Instant, millisOf } from './time.ts';
  * The end of a call: one for each call, whatever arrives (4.5).
  *
  * @param by the lease whose answer ended it; absent where no answer of a worker did
+ * @param attempts how many it took
  */
 export function finish(
   call: Call,
   outcome: { readonly result: ToolResult } | { readonly error: Failure },
   by?: Lease,
+  attempts: number = attemptsTaken(call),
 ): Draft {
   const value: ToolCallFinished = create(ToolCallFinishedSchema, {
     callId: call.callId,
-    attempts: by?.attempt ?? call.attempt,
+    attempts,
     outcome:
       'result' in outcome
         ? { case: 'result', value: outcome.result }
         : { case: 'error', value: outcome.error },
   });
   return { kind: { case: 'toolCallFinished', value }, journal: about(by) };
+}
+
+/** The attempts that a worker had, or that failed before one did. One that still waits has not been taken. */
+function attemptsTaken(call: Call): number {
+  const begun = call.leases.some(
+    (lease) => lease.attempt === call.attempt && lease.state.kind !== 'returned',
+  );
+  return begun ? call.attempt : call.attempt - 1;
+}
+
+/** A failure that tells the model where work may have taken effect though no answer says so (4.6). */
+export function afterDispatch(call: Call, code: FailureCode, message: string): Failure {
+  if (!mayHaveTakenEffect(call)) return failure(code, message);
+  const warning = 'It may have taken effect nevertheless; check before you repeat it.';
+  const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
+  return failure(code, `${sentence} ${warning}`, { mayHaveTakenEffect: true });
 }
 
 /** How an attempt ended without a result, and what may follow from it. */
@@ -46,7 +65,9 @@ export interface AttemptEnd {
  */
 export function endAttempt(call: Call, end: AttemptEnd, at: Instant, draw: number, lease?: Lease): Draft {
   const wait = retryWait(call, end, at, draw);
-  if (wait === undefined) return finish(call, { error: end.failure }, end.answered ? lease : undefined);
+  if (wait === undefined) {
+    return finish(call, { error: end.failure }, end.answered ? lease : undefined, call.attempt);
+  }
   const value = create(ToolCallAttemptFailedSchema, {
     callId: call.callId,
     attempt: call.attempt,

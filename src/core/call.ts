@@ -86,7 +86,9 @@ export type LeaseState =
   | { readonly kind: 'running' }
   /** Its worker's answer is on record; the same again is a duplicate. */
   | { readonly kind: 'answered' }
-  /** It came back unstarted; no answer is due. */
+  /** Its worker's answer left the call open; what the work came to is for somebody else to say (4.9). */
+  | { readonly kind: 'deferred' }
+  /** It came back unstarted. No answer is due; one that comes all the same is late. */
   | { readonly kind: 'returned' }
   /** The engine ended it. An answer that still comes is late. `stop` says what to tell the worker. */
   | { readonly kind: 'given_up'; readonly stop: CancelReason }
@@ -99,12 +101,7 @@ export function lastLease(call: Call): Lease | undefined {
 
 /** Work was handed out, and no answer says what became of it (4.6). */
 export function mayHaveTakenEffect(call: Call): boolean {
-  return (
-    call.phase.kind === 'open' ||
-    call.leases.some(
-      ({ state }) => state.kind === 'running' || state.kind === 'given_up' || state.kind === 'late',
-    )
-  );
+  return call.leases.some(({ state }) => state.kind !== 'answered' && state.kind !== 'returned');
 }
 
 /** When the total clock is over; undefined where there is none, or while it stands still. */

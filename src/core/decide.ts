@@ -6,17 +6,17 @@ import {
 } from '../../gen/spindle/v1/event_pb.ts';
 import { InterruptResumedSchema } from '../../gen/spindle/v1/trigger_pb.ts';
 import { decideAnswer } from './answer.ts';
-import { finish } from './attempt.ts';
+import { afterDispatch, finish } from './attempt.ts';
+import { totalDeadline } from './call.ts';
 import type { Command, ResumeCall } from './command.ts';
 import { about, type Draft, record } from './event.ts';
-import { failure } from './failure.ts';
 import { leaseOf, lost, place, returned } from './lease.ts';
 import { refused } from './refusal.ts';
 import { decideRequest } from './request.ts';
 import { type AnswerRuling, happened, NOTHING, type Ruling, refuse, stale } from './ruling.ts';
-import type { Session } from './session.ts';
+import { type Session, timeIn } from './session.ts';
 import { decideSettle } from './settle.ts';
-import { afterDispatch, expire } from './timers.ts';
+import { expire, isOver } from './timers.ts';
 import { unreachable } from './unreachable.ts';
 
 /** What a command leads to: events for the log, or the reason why not. */
@@ -30,9 +30,10 @@ export type Decided =
 
 /** What may happen (docs/architecture.md, "The core"). A function of its arguments alone. */
 export function decide(session: Session, command: Command): Decided {
-  const ruling = rule(session, command);
+  const at = timeIn(session, command.at);
+  const ruling = rule(session, { ...command, at });
   if (ruling.kind === 'refused') return ruling;
-  const events = record(session, command.at, ruling.drafts);
+  const events = record(session, at, ruling.drafts);
   return { kind: 'accepted', events, answer: ruling.answer };
 }
 
@@ -43,6 +44,8 @@ function rule(session: Session, command: Command): Ruling {
     case 'place': {
       const call = session.calls.get(command.callId);
       if (call?.phase.kind !== 'waiting' || call.phase.from > command.at) return NOTHING;
+      // A tick is due, and will end the call: work that began now could only be given up.
+      if (isOver(totalDeadline(call), command.at)) return NOTHING;
       return happened(place(call, command.placement, command.at));
     }
     case 'answer': {
@@ -100,7 +103,7 @@ function resume(session: Session, command: ResumeCall): Ruling {
     };
     if (denyReason !== undefined) {
       const text = denyReason === '' ? `${call.name} was denied.` : denyReason;
-      return happened(answered, finish(call, { error: failure('denied', text) }));
+      return happened(answered, finish(call, { error: afterDispatch(call, 'denied', text) }));
     }
     const again = create(ToolCallRequeuedSchema, { callId, attempt, reason: 'resumed' });
     return happened(answered, { kind: { case: 'toolCallRequeued', value: again } });

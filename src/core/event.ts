@@ -17,9 +17,9 @@ export interface Draft {
   readonly journal?: JournalData | undefined;
 }
 
-/** Gives drafts their place in the log. Time never goes back in it (7.2). */
+/** Gives drafts their place in the log. */
 export function record(session: Session, at: Instant, drafts: readonly Draft[]): SessionEvent[] {
-  const occurredAt = timestamp(Math.max(at, session.occurredAt));
+  const occurredAt = timestamp(at);
   return drafts.map((draft, index) =>
     create(SessionEventSchema, {
       sessionId: session.sessionId,

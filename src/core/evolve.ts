@@ -35,7 +35,7 @@ function evolveCall(session: Session, { kind, journal }: SessionEvent, at: Insta
       return { ...call, checkpoint: kind.value.checkpoint };
     case 'toolCallDeferred': {
       const until = kind.value.deadline === undefined ? undefined : instantOf(kind.value.deadline);
-      return { ...call, phase: { kind: 'open', until }, leases: marked(call, token, { kind: 'answered' }) };
+      return { ...call, phase: { kind: 'open', until }, leases: marked(call, token, { kind: 'deferred' }) };
     }
     case 'toolCallAttemptFailed':
       return attemptFailed(call, kind.value, at);
@@ -103,7 +103,7 @@ function dispatched(
 }
 
 /** The same attempt waits again; its queue clock goes on where it stood (4.3). */
-function requeued(call: Call, reason: string, at: Instant): Call {
+export function requeued(call: Call, reason: string, at: Instant): Call {
   if (reason === 'resumed') {
     const { phase } = call;
     const paused = phase.kind === 'interrupted' ? at - phase.from : 0;

@@ -4,16 +4,15 @@ import {
   ToolCallDispatchedSchema,
   ToolCallRequeuedSchema,
 } from '../../gen/spindle/v1/event_pb.ts';
-import { endAttempt, finish } from './attempt.ts';
+import { afterDispatch, endAttempt, finish } from './attempt.ts';
 import { type Call, earlier, type Lease, totalDeadline } from './call.ts';
 import type { LoseLease, Placement, RejectLease } from './command.ts';
 import { about, type Draft } from './event.ts';
-import { failure } from './failure.ts';
+import { requeued } from './evolve.ts';
 import { MAX_REQUEUES } from './limits.ts';
 import { happened, NOTHING, type Ruling } from './ruling.ts';
 import type { Session } from './session.ts';
 import { type Instant, timestamp } from './time.ts';
-import { afterDispatch } from './timers.ts';
 
 /** The dispatch of a call that waits. Where its arguments must match and do not, the call ends instead (1.2). */
 export function place(call: Call, placement: Placement, at: Instant): Draft {
@@ -47,23 +46,22 @@ export function leaseOf(session: Session, token: string): { call: Call; lease: L
   return undefined;
 }
 
-/** A dispatch that came back unstarted is not charged, within a bound (4.3). */
+/**
+ * A dispatch that came back unstarted is not charged: the same attempt waits again. The last return that the
+ * bound allows ends the attempt as well (4.3).
+ */
 export function returned(session: Session, command: RejectLease | LoseLease, reason: string): Ruling {
   const held = leaseOf(session, command.leaseToken);
   if (held?.lease.state.kind !== 'running') return NOTHING;
   const { call, lease } = held;
   if (command.kind === 'reject' && lease.instanceId !== command.instanceId) return NOTHING;
-  if (call.requeues >= MAX_REQUEUES) {
-    const error = failure(
-      'rejected',
-      `${call.name} was not started: workers gave it back ${call.requeues} times.`,
-    );
-    return happened(
-      endAttempt(call, { failure: error, retryable: true, answered: true }, command.at, command.draw, lease),
-    );
-  }
   const value = create(ToolCallRequeuedSchema, { callId: call.callId, attempt: call.attempt, reason });
-  return happened({ kind: { case: 'toolCallRequeued', value }, journal: about(lease) });
+  const back: Draft = { kind: { case: 'toolCallRequeued', value }, journal: about(lease) };
+  const after = requeued(call, reason, command.at);
+  if (after.requeues < MAX_REQUEUES) return happened(back);
+  const what = `${call.name} was not started: it came back from workers ${after.requeues} times.`;
+  const end = { failure: afterDispatch(after, 'rejected', what), retryable: true, answered: false };
+  return happened(back, endAttempt(after, end, command.at, command.draw));
 }
 
 /** A dispatch that may have run, and will not be answered (4.6). */

@@ -1,5 +1,5 @@
 import type { Call, Lease } from './call.ts';
-import type { Session } from './session.ts';
+import { type Session, timeIn } from './session.ts';
 import type { Instant } from './time.ts';
 import { unreachable } from './unreachable.ts';
 
@@ -16,9 +16,10 @@ export type Effect =
   | { readonly kind: 'stop'; readonly call: Call; readonly lease: Lease };
 
 export function owed(session: Session, now: Instant): Effect[] {
+  const at = timeIn(session, now);
   const effects: Effect[] = [];
   for (const call of session.calls.values()) {
-    if (call.phase.kind === 'waiting' && call.phase.from <= now) effects.push({ kind: 'place', call });
+    if (call.phase.kind === 'waiting' && call.phase.from <= at) effects.push({ kind: 'place', call });
     for (const lease of call.leases) {
       if (lease.state.kind === 'running') effects.push({ kind: 'dispatch', call, lease });
       if (lease.state.kind === 'given_up') effects.push({ kind: 'stop', call, lease });

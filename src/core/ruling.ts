@@ -34,7 +34,7 @@ export function recorded(...drafts: readonly Draft[]): Ruling {
 export const DUPLICATE: Ruling = {
   kind: 'accepted',
   drafts: [],
-  answer: { verdict: AnswerVerdict.DUPLICATE, reason: 'this dispatch has been answered before' },
+  answer: { verdict: AnswerVerdict.DUPLICATE, reason: 'this answer is on record already' },
 };
 
 export function stale(reason: string, ...drafts: readonly Draft[]): Ruling {

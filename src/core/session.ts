@@ -15,6 +15,14 @@ export function newSession(sessionId: string): Session {
   return { sessionId, sequence: 0, occurredAt: 0, calls: new Map() };
 }
 
+/**
+ * The time in a session: never before its newest event (7.2). Where the wall clock was set back between two
+ * processes, the session's clocks stand still until it has caught up, and nothing waits for it meanwhile.
+ */
+export function timeIn(session: Session, now: Instant): Instant {
+  return Math.max(now, session.occurredAt);
+}
+
 /** The session of a direct call. */
 export const DIRECT_CALL_PREFIX = 'call:';
 

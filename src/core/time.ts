@@ -8,8 +8,7 @@ export type Millis = number;
 
 export function timestamp(instant: Instant): Timestamp {
   const seconds = Math.floor(instant / 1_000);
-  const nanos = Math.round((instant - seconds * 1_000) * 1_000_000);
-  return create(TimestampSchema, { seconds: BigInt(seconds), nanos });
+  return create(TimestampSchema, { seconds: BigInt(seconds), nanos: nanosOf(instant - seconds * 1_000) });
 }
 
 export function instantOf(time: Timestamp): Instant {
@@ -18,10 +17,17 @@ export function instantOf(time: Timestamp): Instant {
 
 export function duration(millis: Millis): Duration {
   const seconds = Math.trunc(millis / 1_000);
-  const nanos = Math.round((millis - seconds * 1_000) * 1_000_000);
-  return create(DurationSchema, { seconds: BigInt(seconds), nanos });
+  return create(DurationSchema, { seconds: BigInt(seconds), nanos: nanosOf(millis - seconds * 1_000) });
 }
 
 export function millisOf(length: Duration): Millis {
   return Number(length.seconds) * 1_000 + length.nanos / 1_000_000;
 }
+
+/** Fewer than 1,000 milliseconds as nanoseconds. Rounding never makes a whole second, which the field forbids. */
+function nanosOf(rest: Millis): number {
+  const nanos = Math.round(rest * 1_000_000);
+  return Math.max(-MAX_NANOS, Math.min(nanos, MAX_NANOS));
+}
+
+const MAX_NANOS = 999_999_999;

@@ -1,16 +1,18 @@
 import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
-import { endAttempt, finish } from './attempt.ts';
-import { type Call, earlier, lastLease, mayHaveTakenEffect, queueDeadline, totalDeadline } from './call.ts';
+import { afterDispatch, endAttempt, finish } from './attempt.ts';
+import { type Call, earlier, lastLease, queueDeadline, totalDeadline } from './call.ts';
 import type { Heard, Tick } from './command.ts';
 import type { Draft } from './event.ts';
-import { type FailureCode, failure } from './failure.ts';
-import type { Session } from './session.ts';
+import type { FailureCode } from './failure.ts';
+import { type Session, timeIn } from './session.ts';
 import type { Instant } from './time.ts';
+import { unreachable } from './unreachable.ts';
 
 /** When to look at a session again: the next clock that runs out, or the end of a wait (4.4). */
 export function wakeup(session: Session, now: Instant, heard: Heard): Instant | undefined {
+  const at = timeIn(session, now);
   let next: Instant | undefined;
-  for (const call of session.calls.values()) next = earlier(next, callWakeup(call, now, heard));
+  for (const call of session.calls.values()) next = earlier(next, callWakeup(call, at, heard));
   return next;
 }
 
@@ -27,6 +29,8 @@ function callWakeup(call: Call, now: Instant, heard: Heard): Instant | undefined
     case 'interrupted':
     case 'finished':
       return undefined;
+    default:
+      return unreachable(phase);
   }
 }
 
@@ -70,13 +74,7 @@ function timeout(call: Call, code: FailureCode, what: string): Failure {
   return afterDispatch(call, code, `${call.name} ${what}`);
 }
 
-/** A failure that tells the model where work may have taken effect though no answer says so (4.6). */
-export function afterDispatch(call: Call, code: FailureCode, message: string): Failure {
-  if (!mayHaveTakenEffect(call)) return failure(code, message);
-  const warning = 'It may have taken effect nevertheless; check before you repeat it.';
-  return failure(code, `${message} ${warning}`, { mayHaveTakenEffect: true });
-}
-
-function isOver(deadline: Instant | undefined, at: Instant): boolean {
+/** A clock has run out. One that does not exist never does. */
+export function isOver(deadline: Instant | undefined, at: Instant): boolean {
   return deadline !== undefined && deadline <= at;
 }
