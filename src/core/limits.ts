@@ -116,6 +116,10 @@ export const MAX_UNREAD_ANSWERS = 1_024;
 
 // The engine.
 
+/** The longest timer of the platform, 24 days; longer waits take several. */
+export const MAX_TIMER_MS = 2_147_483_647;
+/** An alarm that rings so late tells of a process that stood still (5.8). */
+export const STALL_MS = 1_000;
 /** Calls that have not ended, for each tenant. Each costs a few kilobytes of memory. */
 export const MAX_UNFINISHED_CALLS = 100_000;
 /** Commands that wait in one session's mailbox. */
@@ -134,6 +138,14 @@ export const MAX_ABSENT_TOOLS = 10_000;
 export const MAX_CACHED_DEFINITIONS = 10_000;
 /** Appends that wait for the journal; beyond it, new calls are refused as overloaded. */
 export const MAX_QUEUED_APPENDS = 100_000;
+/** Globs of one request, each of which is tried on every name. */
+export const MAX_GLOBS = 100;
+/** Words of a search, in UTF-16 code units. */
+export const MAX_QUERY_CHARS = 1_000;
+/** Calls in flight on one StreamCalls; a client that needs more opens another stream. */
+export const MAX_CALLS_PER_STREAM = 16_384;
+/** A result's encoded size, so that every message that carries it to a reader stays below MAX_MESSAGE_BYTES. */
+export const MAX_RESULT_BYTES = MAX_MESSAGE_BYTES - 64 * KIB;
 /** Entries of one page of a list. */
 export const MAX_PAGE_SIZE = 1_000;
 /** How long a shutdown waits for running calls. */

@@ -2,13 +2,19 @@ import { create } from '@bufbuild/protobuf';
 import { type Failure, FailureSchema, type ToolResult } from '../../gen/spindle/v1/result_pb.ts';
 import type { Answer } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { WorkerAnswer } from '../core/command.ts';
-import { MAX_LABEL_CHARS, MAX_POLICY_DURATION_MS, TEXT_EXCERPT_BYTES } from '../core/limits.ts';
+import { failure } from '../core/failure.ts';
+import {
+  MAX_LABEL_CHARS,
+  MAX_POLICY_DURATION_MS,
+  MAX_RESULT_BYTES,
+  TEXT_EXCERPT_BYTES,
+} from '../core/limits.ts';
 import { duration, millisOf } from '../core/time.ts';
 import { resultOfValue } from '../schema/answer.ts';
 import type { Definition } from '../schema/definition.ts';
 import type { Schemas } from '../schema/schemas.ts';
 import type { Blobs } from './ports.ts';
-import { jsonFieldFault, needsBlobs, resultFault, storeBytes, withContent } from './results.ts';
+import { isTooLarge, jsonFieldFault, needsBlobs, resultFault, storeBytes, withContent } from './results.ts';
 
 /** What an answer is read with. */
 export interface ReadingOptions {
@@ -78,10 +84,15 @@ export function readResult(result: ToolResult, options: Omit<ReadingOptions, 'pr
   if (fault !== undefined) return { kind: 'unfit', reason: fault } as const;
   const whole = withContent(result);
   const mismatch = options.definition && options.schemas.checkOutput(options.definition, whole);
-  if (!needsBlobs(whole)) return { kind: 'result', result: whole, mismatch } as const;
-  return storeBytes(whole, options.tenant, options.blobs).then(
-    (stored) => ({ kind: 'result', result: stored, mismatch }) as const,
-  );
+  if (!needsBlobs(whole)) return bounded(whole, mismatch);
+  return storeBytes(whole, options.tenant, options.blobs).then((stored) => bounded(stored, mismatch));
+}
+
+/** A result that no reader could take is none (3.4). */
+function bounded(result: ToolResult, mismatch: string | undefined) {
+  if (!isTooLarge(result)) return { kind: 'result', result, mismatch } as const;
+  const message = `The result is larger than ${MAX_RESULT_BYTES} bytes. Return less, or a reference to the data.`;
+  return { kind: 'failure', failure: failure('result_too_large', message) } as const;
 }
 
 /** A failure of foreign origin, within bounds. Its code is the tool's own, or `tool_error` (4.8). */

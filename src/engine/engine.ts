@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { RetryPolicies } from '../../gen/spindle/v1/retry_pb.ts';
+import { digestOfUri } from '../core/blob-uri.ts';
 import type { Call } from '../core/call.ts';
 import { lastLease } from '../core/call.ts';
 import { RESUME_GRACE_MS } from '../core/limits.ts';
 import { isUnfinished } from '../core/owed.ts';
-import { type Refusal, refused } from '../core/refusal.ts';
+import { accepted, type Outcome, type Refusal, refused } from '../core/refusal.ts';
 import type { Instant, Millis } from '../core/time.ts';
 import type { Schemas } from '../schema/schemas.ts';
 import { type Alarms, createAlarms } from './alarms.ts';
@@ -26,6 +28,7 @@ import { unknownTool } from './request.ts';
 import { nearestNames } from './search.ts';
 import type { SessionRunner } from './session-runner.ts';
 import { createSessions, type Sessions } from './sessions.ts';
+import { createTools, type Tools } from './tools.ts';
 import { createWaitingCalls, type Waiter, type WaitingCalls } from './waiting.ts';
 import { listenToWorkers } from './worker-events.ts';
 
@@ -45,6 +48,9 @@ export interface EngineOptions {
 
 export interface Engine {
   readonly calls: Calls;
+  readonly tools: Tools;
+  /** The bytes of a blob reference's uri. Rejects with a JournalFault. */
+  readBlob(caller: Caller, uri: string): Promise<Outcome<AsyncIterable<Uint8Array>>>;
   /** Takes up every unfinished session of the journal (7.2). Before workers and clients connect. */
   recover(): Promise<void>;
   /**
@@ -73,7 +79,7 @@ export function idempotencyKey({ tenant, sessionId }: SessionKey, { callId, requ
   return createHash('sha256').update(identity).digest('base64url').slice(0, 22);
 }
 
-export function createEngine(options: EngineOptions): Engine {
+export function buildEngine(options: EngineOptions): Engine {
   const { clock, random, journal, workers, observer } = options;
   const alarms: Alarms<SessionRunner> = createAlarms(clock, (runner) => runner.wake(random.draw()));
   let quiet: (() => void) | undefined;
@@ -162,6 +168,16 @@ export function createEngine(options: EngineOptions): Engine {
 
   return {
     calls,
+    tools: createTools(workers),
+    async readBlob({ tenant }, uri) {
+      const digest = digestOfUri(uri);
+      if (digest === undefined)
+        return refused('invalid_request', 'uri must be blob:sha256- and 64 hexadecimal digits');
+      const chunks = await options.blobs.read(tenant, digest);
+      return chunks === undefined
+        ? refused('blob_not_found', 'there is no such blob', { uri })
+        : accepted(chunks);
+    },
     async recover() {
       const runners: SessionRunner[] = [];
       const expected: ExpectedLease[] = [];

@@ -1,4 +1,4 @@
-import { create } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import {
   type BlobReference,
   BlobReferenceSchema,
@@ -8,7 +8,12 @@ import {
   ToolResultSchema,
 } from '../../gen/spindle/v1/result_pb.ts';
 import { BLOB_URI_PREFIX } from '../core/blob-uri.ts';
-import { MAX_CONTENT_BLOCKS, MAX_INLINE_TEXT_BYTES, MAX_JSON_FIELD_BYTES } from '../core/limits.ts';
+import {
+  MAX_CONTENT_BLOCKS,
+  MAX_INLINE_TEXT_BYTES,
+  MAX_JSON_FIELD_BYTES,
+  MAX_RESULT_BYTES,
+} from '../core/limits.ts';
 import type { Blobs } from './ports.ts';
 
 /** What keeps a result out of the record, in words for the worker's author; undefined where nothing does (3.4). */
@@ -114,3 +119,16 @@ async function storeBlock(block: Content, tenant: string, blobs: Blobs): Promise
       return block;
   }
 }
+
+/** Whether a result without bytes is larger than a reader takes. The common one is not measured. */
+export function isTooLarge(result: ToolResult): boolean {
+  let units = result.detailsJson.length + (result.structuredJson?.length ?? 0);
+  for (const { payloadJson } of result.presentation) units += payloadJson.length;
+  for (const { kind } of result.content)
+    units += kind.case === 'text' ? kind.value.text.length : LARGE_BLOCK_UNITS;
+  // Three bytes of UTF-8 for each code unit at most.
+  return units * 3 > MAX_RESULT_BYTES && toBinary(ToolResultSchema, result).byteLength > MAX_RESULT_BYTES;
+}
+
+/** A block whose text is not looked at: resources may carry as much as is kept inline. */
+const LARGE_BLOCK_UNITS = MAX_INLINE_TEXT_BYTES;

@@ -32,8 +32,17 @@ export interface WorkerStream {
   close(refusal?: Refusal): void;
 }
 
-/** Serves one stream of a worker, from its hello to its end (section 5). */
-export function serveStream(registry: Registry, tenant: string, transport: Transport): WorkerStream {
+/**
+ * Serves one stream of a worker, from its hello to its end (section 5).
+ *
+ * @param over called once, when the stream has ended
+ */
+export function serveStream(
+  registry: Registry,
+  tenant: string,
+  transport: Transport,
+  over: () => void,
+): WorkerStream {
   const { clock, observer, soon } = registry.options;
   let instance: Instance | undefined;
   let handler: FrameHandler | undefined;
@@ -84,6 +93,7 @@ export function serveStream(registry: Registry, tenant: string, transport: Trans
     for (const cancel of alarms) cancel();
     alarms.clear();
     if (instance?.link !== undefined && isOurs(instance)) registry.suspend(instance);
+    over();
   };
 
   const isOurs = (candidate: Instance): boolean => candidate.link?.outbox === outbox;

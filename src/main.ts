@@ -1,0 +1,183 @@
+/**
+ * The composition root: builds an engine from its parts, listens, and drains. Nothing else wires anything.
+ * Published as `spindle/engine`.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { RetryPolicies } from '../gen/spindle/v1/retry_pb.ts';
+import { SHUTDOWN_GRACE_MS } from './core/limits.ts';
+import { buildEngine } from './engine/engine.ts';
+import type { Blobs, Journal, Observer } from './engine/ports.ts';
+import { parseJournalUrl } from './journal/url.ts';
+import { type Listening, listen } from './rpc/listen.ts';
+import { toolService } from './rpc/tool-service.ts';
+import { workerService } from './rpc/worker-service.ts';
+import { createSchemas } from './schema/schemas.ts';
+import { systemClock, systemRandom } from './system.ts';
+import { createRegistry } from './workers/registry.ts';
+import { createResumeTokens } from './workers/resume-token.ts';
+import { createWorkerStreams } from './workers/streams.ts';
+
+export interface EngineOptions {
+  /** HOST:PORT of the gRPC port, for workers and services. Port 0 lets the system choose. Default 127.0.0.1:7433. */
+  readonly listen?: string;
+  /** HOST:PORT for gRPC-Web, Connect and JSON, or false for no such port. Default 127.0.0.1:7434. */
+  readonly http?: string | false;
+  /** Where calls are kept: `memory:`, or `sqlite:PATH`. Default sqlite:./spindle-data/spindle.db. */
+  readonly journal?: string;
+  /** Retry policies of the deployment, between the engine's own and those of tools and calls. */
+  readonly retry?: RetryPolicies;
+  /** Hears what an operator should know. Default: nobody. */
+  readonly observer?: Observer;
+}
+
+export interface RunningEngine {
+  /** HOST:PORT, with the port that the system chose. */
+  readonly grpcAddress: string;
+  readonly httpAddress: string | undefined;
+  readonly journal: string;
+  /** Resolves with the reason when the engine cannot go on: its journal failed (7.4). Call `stop` then. */
+  readonly failed: Promise<Error>;
+  /** Takes no more calls, gives running ones this long, in milliseconds, and closes. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+export const DEFAULT_LISTEN = '127.0.0.1:7433';
+export const DEFAULT_HTTP = '127.0.0.1:7434';
+export const DEFAULT_JOURNAL = 'sqlite:./spindle-data/spindle.db';
+
+/**
+ * Starts an engine in this process. Rejects with an Error that says what to do, where an address is taken or
+ * the journal cannot be opened.
+ *
+ * @example
+ * const engine = await createEngine({ journal: 'memory:', listen: '127.0.0.1:0', http: false });
+ * const client = createClient({ address: engine.grpcAddress });
+ * await engine.stop();
+ */
+export async function createEngine(options: EngineOptions = {}): Promise<RunningEngine> {
+  const { journal: journalUrl = DEFAULT_JOURNAL, observer = SILENT } = options;
+  const clock = systemClock();
+  const random = systemRandom();
+  const schemas = createSchemas();
+  const store = await openStore(journalUrl, observer);
+  const failure = Promise.withResolvers<Error>();
+  const registry = createRegistry({
+    clock,
+    random,
+    observer,
+    schemas,
+    resumeTokens: createResumeTokens(store.secret),
+    soon: setImmediate,
+  });
+  const streams = createWorkerStreams(registry);
+  let listening: Listening | undefined;
+  try {
+    const engine = buildEngine({
+      journal: store.journal,
+      blobs: store.blobs,
+      clock,
+      random,
+      workers: registry,
+      schemas,
+      observer,
+      policies: options.retry,
+      failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
+    });
+    await engine.recover();
+    listening = await listen({
+      services: [toolService(engine, observer), workerService(streams)],
+      grpc: options.listen ?? DEFAULT_LISTEN,
+      http: options.http === false ? undefined : (options.http ?? DEFAULT_HTTP),
+      observer,
+    });
+    const { grpcAddress, httpAddress, drain } = listening;
+    const stop = async (graceMs: number): Promise<void> => {
+      // Ports refuse new requests while running calls end; then those who still wait are told, and all closes.
+      const closed = drain(graceMs);
+      await engine.drain(graceMs);
+      streams.shutDown(0);
+      await closed;
+      await store.close();
+    };
+    let stopping: Promise<void> | undefined;
+    return {
+      grpcAddress,
+      httpAddress,
+      journal: journalUrl,
+      failed: failure.promise,
+      stop(graceMs = SHUTDOWN_GRACE_MS) {
+        stopping ??= stop(graceMs);
+        return stopping;
+      },
+    };
+  } catch (error) {
+    await listening?.drain(0);
+    await store.close();
+    throw error;
+  }
+}
+
+const SILENT: Observer = { report: () => undefined };
+
+interface Store {
+  readonly journal: Journal;
+  readonly blobs: Blobs;
+  /** Makes resume tokens that an engine on the same data accepts after a restart (5.8). */
+  readonly secret: Uint8Array;
+  close(): Promise<void>;
+}
+
+/** What is kept, in memory or in a folder. SQLite and its thread are loaded only where they are used. */
+async function openStore(url: string, observer: Observer): Promise<Store> {
+  const parsed = parseJournalUrl(url);
+  if (!parsed.ok) throw new Error(parsed.reason);
+  const place = parsed.url;
+  if (place.kind === 'memory') {
+    const { createMemoryJournal } = await import('./journal/memory.ts');
+    const { createMemoryBlobs } = await import('./journal/memory-blobs.ts');
+    return closable(createMemoryJournal(), createMemoryBlobs(), randomBytes(SECRET_BYTES));
+  }
+  const { openSqliteJournal } = await import('./journal/sqlite.ts');
+  const { openFileBlobs } = await import('./journal/file-blobs.ts');
+  const journal = await openSqliteJournal({ path: place.path, observer });
+  try {
+    const directory = dirname(place.path);
+    const blobs = await openFileBlobs({ directory: join(directory, 'blobs') });
+    return closable(journal, blobs, await keptSecret(join(directory, 'resume.key')));
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
+}
+
+function closable(journal: Journal, blobs: Blobs, secret: Uint8Array): Store {
+  return {
+    journal,
+    blobs,
+    secret,
+    async close() {
+      await journal.close();
+      await blobs.close();
+    },
+  };
+}
+
+const SECRET_BYTES = 32;
+
+/** A secret that outlives the process, readable by this user alone. The journal's lock makes us its only writer. */
+async function keptSecret(path: string): Promise<Uint8Array> {
+  const kept = await readFile(path).catch(() => undefined);
+  if (kept?.byteLength === SECRET_BYTES) return kept;
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const secret = randomBytes(SECRET_BYTES);
+  const file = await open(path, 'w', 0o600);
+  try {
+    await file.writeFile(secret);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return secret;
+}
