@@ -27,6 +27,23 @@ export const MAX_EXPLANATION_CHARS = 1_000;
 export const MAX_SCHEMA_BYTES = 256 * KIB;
 /** Compilation recurses over the schema (2.3). */
 export const MAX_SCHEMA_DEPTH = 64;
+/** A longer pattern is data in disguise, and compiles slowly; it is reported and not enforced (2.3). */
+export const MAX_PATTERN_CHARS = 4 * KIB;
+/** Instructions of a compiled pattern; each character of a string may visit all of them (2.3). */
+export const MAX_PATTERN_INSTRUCTIONS = 4_096;
+/**
+ * What one check may cost, in steps of some 10 ns. Nested unions over large values grow without any other
+ * bound; beyond this the value counts as not matching, and says why (1.5).
+ */
+export const MAX_CHECK_STEPS = 2_500_000;
+/** What finding the words for a mismatch may cost, in the same steps. */
+export const MAX_DIAGNOSIS_STEPS = 100_000;
+/** Violations that one verdict records; a model is told of fewer (1.9). */
+export const MAX_VIOLATIONS = 20;
+/** A pointer or a quoted name in a violation, in UTF-16 code units: foreign names can be long. */
+export const MAX_VIOLATION_NAME_CHARS = 120;
+/** Remarks on one definition. */
+export const MAX_REMARKS = 20;
 /** Compiled validators are large; ones that fall out are compiled again when they are needed (2.4). */
 export const MAX_CACHED_VALIDATORS = 1_000;
 

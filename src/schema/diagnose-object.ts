@@ -1,0 +1,75 @@
+import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
+import { type Diagnosis, violationsOf } from './diagnose.ts';
+import { childPointer, isJsonObject, type JsonObject, ownValue } from './json-value.ts';
+import { matchesPattern } from './pattern.ts';
+import type { PlainObject, PlainSchema } from './plain-schema.ts';
+import { choices, quotedName, violation } from './violation.ts';
+
+/** What is wrong with an object and its members. `unevaluatedProperties` is left to the validator. */
+export function diagnoseObject(
+  schema: PlainObject,
+  value: unknown,
+  path: string,
+  diagnosis: Diagnosis,
+): SchemaViolation[] {
+  if (!isJsonObject(value)) return [];
+  const keys = Object.keys(value);
+  const { minProperties, maxProperties, propertyNames } = schema;
+  const found = missingKeys(schema, value, path);
+  if (minProperties !== undefined && keys.length < minProperties) {
+    found.push(violation(path, 'minProperties', `must have at least ${minProperties} properties`));
+  }
+  if (maxProperties !== undefined && keys.length > maxProperties) {
+    found.push(violation(path, 'maxProperties', `must have at most ${maxProperties} properties`));
+  }
+  for (const key of keys) {
+    found.push(...member(schema, key, value[key], path, diagnosis));
+    if (propertyNames !== undefined && violationsOf(propertyNames, key, path, diagnosis).length > 0) {
+      found.push(violation(path, 'propertyNames', `must not have a property named ${quotedName(key)}`));
+    }
+  }
+  return found;
+}
+
+function missingKeys(schema: PlainObject, value: JsonObject, path: string): SchemaViolation[] {
+  const missing = (names: readonly string[]): string[] => names.filter((name) => !Object.hasOwn(value, name));
+  const required = missing(schema.required ?? []).map((name) => {
+    const inner = ownValue(schema.properties ?? {}, name) as PlainSchema | undefined;
+    const type = typeof inner === 'object' ? inner.type : undefined;
+    const kind = type === undefined ? '' : ` (${type.join(' or ')})`;
+    return violation(path, 'required', `must have the property ${quotedName(name)}${kind}`);
+  });
+  const dependent = Object.entries(schema.dependentRequired ?? {})
+    .filter(([name]) => Object.hasOwn(value, name))
+    .flatMap(([name, names]) => missing(names).map((other) => [name, other] as const))
+    .map(([name, other]) => {
+      const message = `must have the property ${quotedName(other)} beside ${quotedName(name)}`;
+      return violation(path, 'dependentRequired', message);
+    });
+  return [...required, ...dependent];
+}
+
+function member(
+  schema: PlainObject,
+  key: string,
+  value: unknown,
+  path: string,
+  diagnosis: Diagnosis,
+): SchemaViolation[] {
+  const own = ownValue(schema.properties ?? {}, key) as PlainSchema | undefined;
+  const matching = Object.entries(schema.patternProperties ?? {}).filter(([source]) => {
+    const pattern = diagnosis.patterns.get(source);
+    return pattern !== undefined && matchesPattern(pattern, key, diagnosis.budget);
+  });
+  const schemas = [...(own === undefined ? [] : [own]), ...matching.map(([, inner]) => inner)];
+  const { additionalProperties } = schema;
+  if (schemas.length === 0 && additionalProperties === false) {
+    const known = Object.keys(schema.properties ?? {});
+    const allowed = known.length === 0 ? 'none is allowed' : `allowed are ${choices(known)}`;
+    return [
+      violation(path, 'additionalProperties', `must not have the property ${quotedName(key)}; ${allowed}`),
+    ];
+  }
+  if (schemas.length === 0 && additionalProperties !== undefined) schemas.push(additionalProperties);
+  return schemas.flatMap((inner) => violationsOf(inner, value, childPointer(path, key), diagnosis));
+}

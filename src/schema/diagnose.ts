@@ -1,0 +1,79 @@
+import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
+import { MAX_DIAGNOSIS_STEPS, MAX_VIOLATIONS } from '../core/limits.ts';
+import { type Budget, spend, within } from './budget.ts';
+import { diagnoseArray } from './diagnose-array.ts';
+import { diagnoseObject } from './diagnose-object.ts';
+import { diagnoseScalar } from './diagnose-scalar.ts';
+import { diagnoseUnion } from './diagnose-union.ts';
+import type { Pattern } from './pattern.ts';
+import type { Plain } from './plain.ts';
+import { type PlainObject, type PlainSchema, target } from './plain-schema.ts';
+import { hasType } from './shape.ts';
+import { violation } from './violation.ts';
+
+/** What a walk over a value and its schema needs. */
+export interface Diagnosis {
+  readonly root: PlainSchema;
+  readonly patterns: ReadonlyMap<string, Pattern>;
+  readonly budget: Budget;
+}
+
+/** Finds what is wrong with one value by one schema. */
+export function violationsOf(
+  schema: PlainSchema,
+  value: unknown,
+  path: string,
+  diagnosis: Diagnosis,
+): SchemaViolation[] {
+  spend(diagnosis.budget, 1);
+  if (schema === true) return [];
+  if (schema === false) return [violation(path, 'false schema', 'is not allowed here')];
+  const wrongType = wrongTypeOf(schema, value, path);
+  if (wrongType !== undefined) return [wrongType];
+  const follow = (inner: PlainSchema): SchemaViolation[] => violationsOf(inner, value, path, diagnosis);
+  return [
+    ...(schema.$ref === undefined ? [] : follow(target(diagnosis.root, schema.$ref))),
+    ...(schema.allOf ?? []).flatMap(follow),
+    ...conditional(schema, follow, path),
+    ...diagnoseUnion(schema, value, path, diagnosis),
+    ...diagnoseScalar(schema, value, path, diagnosis),
+    ...(Array.isArray(value) ? diagnoseArray(schema, value, path, diagnosis) : []),
+    ...diagnoseObject(schema, value, path, diagnosis),
+  ];
+}
+
+/**
+ * Words for a value that a validator has refused (1.9): the violations that are deepest in the value first, for
+ * they are the most specific. None where the reason is one that this walk does not look for, or costs too much.
+ */
+export function diagnose(plain: Plain, value: unknown): readonly SchemaViolation[] {
+  const budget: Budget = { left: 0 };
+  const diagnosis: Diagnosis = { root: plain.schema, patterns: plain.patterns, budget };
+  const found = within(budget, MAX_DIAGNOSIS_STEPS, () => violationsOf(plain.schema, value, '', diagnosis));
+  if (found === 'spent') return [];
+  const unique = new Map(found.map((each) => [`${each.instancePath} ${each.keyword} ${each.message}`, each]));
+  return [...unique.values()].toSorted((left, right) => depth(right) - depth(left)).slice(0, MAX_VIOLATIONS);
+}
+
+function depth({ instancePath }: SchemaViolation): number {
+  return instancePath.split('/').length;
+}
+
+function wrongTypeOf(schema: PlainObject, value: unknown, path: string): SchemaViolation | undefined {
+  if (schema.type === undefined || hasType(schema.type, value)) return undefined;
+  return violation(path, 'type', `must be ${schema.type.join(' or ')}`);
+}
+
+function conditional(
+  schema: PlainObject,
+  follow: (inner: PlainSchema) => SchemaViolation[],
+  path: string,
+): SchemaViolation[] {
+  const not = schema.not !== undefined && follow(schema.not).length === 0;
+  const branch =
+    schema.if === undefined ? undefined : follow(schema.if).length === 0 ? schema.then : schema.else;
+  return [
+    ...(not ? [violation(path, 'not', 'must not have this form')] : []),
+    ...(branch === undefined ? [] : follow(branch)),
+  ];
+}
