@@ -214,3 +214,17 @@ export const HTTP_REQUEST_TIMEOUT_MS = 30_000;
 export const HTTP_KEEPALIVE_MS = 60_000;
 /** HTTP connections at once. */
 export const MAX_HTTP_CONNECTIONS = 4_096;
+// The SDK.
+
+/** A deeper result would exhaust the stack of its readers (3.1); real documents stay far below. */
+export const MAX_RESULT_DEPTH = 1_000;
+/** Calls that one client waits for at once; each costs memory on both sides. */
+export const MAX_CLIENT_CALLS = 10_000;
+/** How long a client tries to reach its engine before the calls that wait for it fail. */
+export const CLIENT_UNAVAILABLE_MS = 15_000;
+/** HTTP/2 pings find a dead peer below the heartbeats, for streams that have none. */
+export const KEEPALIVE_INTERVAL_MS = 20_000;
+/** A ping that is not answered within this closes the connection. */
+export const KEEPALIVE_TIMEOUT_MS = 10_000;
+/** A client that waits for no call gives its stream back after this, so that it keeps no process alive. */
+export const CLIENT_IDLE_MS = 5_000;

@@ -1,0 +1,282 @@
+import { toBinary } from '@bufbuild/protobuf';
+import {
+  type CallToolRequest,
+  CallToolRequestSchema,
+  type CallUpdate,
+  type StreamCallsResponse,
+} from '../../../gen/spindle/v1/tool_service_pb.ts';
+import { CLIENT_IDLE_MS, MAX_MESSAGE_BYTES, MESSAGE_OVERHEAD_BYTES } from '../../core/limits.ts';
+import type { Instant, Millis } from '../../core/time.ts';
+import { createBackoff } from '../backoff.ts';
+import type { Duplex, DuplexListener } from '../grpc/stream.ts';
+import type { SdkClock, SdkRandom, StreamEnd } from '../ports.ts';
+import { endsReconnecting, SpindleError, statusCode } from '../spindle-error.ts';
+import { createCallOutbox } from './call-outbox.ts';
+
+export interface LanePorts {
+  readonly clock: SdkClock;
+  readonly random: SdkRandom;
+  readonly soon: (run: () => void) => void;
+  readonly connect: (listener: DuplexListener<StreamCallsResponse>) => Duplex;
+}
+
+/** Whoever waits for a call. One of the two ends it: an update that is the last, or `fail`. */
+export interface Waiter {
+  update(update: CallUpdate): void;
+  fail(error: SpindleError): void;
+}
+
+/**
+ * Carries every call of a client on one stream. A call that has not ended is sent again, under its id, on
+ * each new stream: that joins it (4.12), so a broken connection loses and repeats nothing.
+ */
+export interface CallLane {
+  /** Throws a SpindleError where the limit is reached, the id is another call's, or the call is too large. */
+  add(request: CallToolRequest, waiter: Waiter): void;
+  /** Ends a wait, never the call (4.10). */
+  leave(callId: string, waiter: Waiter): void;
+  cancel(callId: string): void;
+  close(): void;
+}
+
+interface Waiting {
+  readonly request: CallToolRequest;
+  readonly encoded: Uint8Array;
+  readonly waiters: Set<Waiter>;
+  /** It is to be stopped, on this stream or on the next. */
+  cancelled: boolean;
+}
+
+export interface LaneOptions {
+  readonly maxInFlight: number;
+  /** How long an engine may be out of reach before the calls that wait for it fail. */
+  readonly unavailableAfterMs: Millis;
+}
+
+export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane {
+  const { clock } = ports;
+  const calls = new Map<string, Waiting>();
+  const outbox = createCallOutbox();
+  const backoff = createBackoff(ports.random.draw);
+  let stream: Duplex | undefined;
+  let generation = 0;
+  let blocked = false;
+  let flushing = false;
+  let closed = false;
+  let connected = false;
+  let openedAt: Instant = 0;
+  /** Since when nothing has been heard of the engine, while somebody waits for it. */
+  let outageSince: Instant | undefined;
+  let disarm = (): void => undefined;
+
+  function connect(): void {
+    drop();
+    openedAt = clock.now();
+    outageSince ??= openedAt;
+    const mine = generation;
+    const ours = () => mine === generation;
+    stream = ports.connect({
+      received(response) {
+        if (ours()) received(response);
+      },
+      writable() {
+        if (!ours()) return;
+        blocked = false;
+        flush();
+      },
+      connected() {
+        if (ours()) connected = true;
+      },
+      ended(end) {
+        if (ours()) ended(end);
+      },
+    });
+    for (const [callId, { encoded, cancelled }] of calls) {
+      outbox.call(encoded);
+      if (cancelled) outbox.cancel(callId);
+    }
+    flushSoon();
+    watchOutage();
+  }
+
+  /** A connection attempt may hang, and then nothing but time ends the wait for it. */
+  function watchOutage(): void {
+    rearm((outageSince ?? clock.now()) + options.unavailableAfterMs, () => {
+      if (outageSince !== undefined && !connected) unavailable('the connection is not made in time');
+    });
+  }
+
+  function rearm(at: Instant, ring: () => void): void {
+    disarm();
+    disarm = clock.alarm(at, ring);
+  }
+
+  function drop(): void {
+    disarm();
+    generation += 1;
+    stream?.cancel();
+    stream = undefined;
+    blocked = false;
+    connected = false;
+    outbox.clear();
+  }
+
+  function received(response: StreamCallsResponse): void {
+    const parting = response.updates.find(
+      ({ kind }) => kind.case === 'refused' && kind.value.code === 'shutting_down',
+    );
+    for (const update of response.updates) if (update !== parting) deliver(update);
+    if (parting?.kind.case === 'refused') {
+      // The engine that takes its place makes the call, or joins it.
+      retry({ code: statusCode('UNAVAILABLE'), details: parting.kind.value.message });
+      return;
+    }
+    outageSince = undefined;
+    disarm();
+    backoff.reset();
+    if (calls.size === 0) rest();
+  }
+
+  /** Nobody waits: the stream may be needed again soon, and goes if it is not. */
+  function rest(): void {
+    if (stream === undefined) drop();
+    else rearm(clock.now() + CLIENT_IDLE_MS, drop);
+  }
+
+  function deliver(update: CallUpdate): void {
+    const call = calls.get(update.callId);
+    if (call === undefined) return;
+    if (update.kind.case === 'refused') {
+      const { code, message, retryable } = update.kind.value;
+      if (code === 'shutting_down') return;
+      calls.delete(update.callId);
+      const end = { code: refusalStatus(code, retryable), reason: code, metadata: { callId: update.callId } };
+      for (const waiter of call.waiters) waiter.fail(new SpindleError(message, end));
+      return;
+    }
+    if (update.kind.case === 'finished') calls.delete(update.callId);
+    for (const waiter of call.waiters) waiter.update(update);
+  }
+
+  function ended(end: StreamEnd): void {
+    stream = undefined;
+    // It was there for as long as an outage may last: what comes now is another outage.
+    if (connected && clock.now() - openedAt >= options.unavailableAfterMs) outageSince = undefined;
+    if (calls.size === 0) drop();
+    else if (endsReconnecting(end.code)) failAll(new SpindleError(end.details, end));
+    else retry(end);
+  }
+
+  function retry(end: StreamEnd): void {
+    drop();
+    const now = clock.now();
+    outageSince ??= now;
+    const at = now + backoff.next();
+    if (at - outageSince >= options.unavailableAfterMs) unavailable(end.details);
+    else rearm(at, connect);
+  }
+
+  function unavailable(why: string): void {
+    const end = { code: statusCode('UNAVAILABLE') };
+    failAll(new SpindleError(`the engine is out of reach: ${why}. A call may go on: read it by its id`, end));
+  }
+
+  function failAll(error: SpindleError): void {
+    drop();
+    outageSince = undefined;
+    backoff.reset();
+    const failed = [...calls.values()];
+    calls.clear();
+    for (const { waiters } of failed) for (const waiter of waiters) waiter.fail(error);
+  }
+
+  function flushSoon(): void {
+    if (flushing) return;
+    flushing = true;
+    ports.soon(flush);
+  }
+
+  function flush(): void {
+    flushing = false;
+    while (stream !== undefined && !blocked) {
+      const message = outbox.next();
+      if (message === undefined) return;
+      blocked = !stream.send(message);
+    }
+  }
+
+  function join(call: Waiting, request: CallToolRequest, waiter: Waiter): void {
+    if (call.request.name !== request.name || call.request.arguments !== request.arguments) {
+      const { callId } = request;
+      throw refusal(
+        'ALREADY_EXISTS',
+        'call_id_conflict',
+        `call ${callId} has another name or other arguments`,
+      );
+    }
+    call.waiters.add(waiter);
+  }
+
+  return {
+    add(request, waiter) {
+      if (closed) throw refusal('CANCELLED', 'client_closed', 'the client is closed');
+      const call = calls.get(request.callId);
+      if (call !== undefined) {
+        join(call, request, waiter);
+        return;
+      }
+      if (calls.size >= options.maxInFlight) {
+        throw refusal(
+          'RESOURCE_EXHAUSTED',
+          'overloaded',
+          `this client waits for ${calls.size} calls, which is its limit: wait for some of them`,
+        );
+      }
+      const encoded = toBinary(CallToolRequestSchema, request);
+      if (encoded.length + MESSAGE_OVERHEAD_BYTES > MAX_MESSAGE_BYTES) {
+        throw refusal('RESOURCE_EXHAUSTED', 'request_too_large', `the call has ${encoded.length} bytes`);
+      }
+      const idle = calls.size === 0;
+      calls.set(request.callId, { request, encoded, waiters: new Set([waiter]), cancelled: false });
+      if (stream !== undefined) {
+        if (idle) disarm();
+        outbox.call(encoded);
+        flushSoon();
+      } else if (idle) {
+        connect();
+      }
+    },
+    leave(callId, waiter) {
+      const call = calls.get(callId);
+      if (call === undefined) return;
+      call.waiters.delete(waiter);
+      // One that is to be stopped stays until the engine has said that it has.
+      if (call.waiters.size > 0 || call.cancelled) return;
+      calls.delete(callId);
+      if (calls.size === 0) rest();
+    },
+    cancel(callId) {
+      const call = calls.get(callId);
+      if (call === undefined) return;
+      call.cancelled = true;
+      if (stream === undefined) return;
+      outbox.cancel(callId);
+      flushSoon();
+    },
+    close() {
+      closed = true;
+      failAll(refusal('CANCELLED', 'client_closed', 'the client was closed while it waited for the call'));
+    },
+  };
+}
+
+function refusal(code: Parameters<typeof statusCode>[0], reason: string, message: string): SpindleError {
+  return new SpindleError(message, { code: statusCode(code), reason });
+}
+
+/** A refusal on the stream has no gRPC status of its own; what it says about trying again is kept. */
+function refusalStatus(reason: string, retryable: boolean): number {
+  if (reason === 'call_id_conflict') return statusCode('ALREADY_EXISTS');
+  if (reason === 'not_permitted') return statusCode('PERMISSION_DENIED');
+  return statusCode(retryable ? 'RESOURCE_EXHAUSTED' : 'INVALID_ARGUMENT');
+}

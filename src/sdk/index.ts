@@ -1,0 +1,27 @@
+/** What a service imports to call tools, and to define them. Workers import `spindle/worker`. */
+
+export { type Call, CallStatus } from '../../gen/spindle/v1/call_pb.ts';
+export type { Content, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
+export type { ServedTool } from '../../gen/spindle/v1/tool_service_pb.ts';
+export type { CallEvent } from './client/call-event.ts';
+export type {
+  AnyArguments,
+  CallOptions,
+  RawArguments,
+  ToolReference,
+  WaitOptions,
+} from './client/call-request.ts';
+export type { CallFailure, CallResult } from './client/call-result.ts';
+export {
+  type CallAddress,
+  type Client,
+  type ClientOptions,
+  createClient,
+  type ListOptions,
+  type Settlement,
+  type SettleOptions,
+  type Verdict,
+} from './client/client.ts';
+export * from './definitions.ts';
+export { type ConnectOptions, DEFAULT_ADDRESS, type TlsOptions } from './grpc/channel.ts';
+export { SpindleError, type StatusName } from './spindle-error.ts';

@@ -1,0 +1,68 @@
+import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
+import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
+import type { ToolExecute } from '../../gen/spindle/v1/trigger_pb.ts';
+import type { Dispatch } from '../../gen/spindle/v1/worker_service_pb.ts';
+import type { JsonValue } from './json.ts';
+
+// Registered, so that two copies of this package in one process know each other's markers.
+const ANSWER = Symbol.for('spindle.input_answer');
+
+/** What `accept` and `runWith` give back, for `onInvalidInput` to return. */
+export type InputAnswer = { readonly [ANSWER]: true } & (
+  | { readonly kind: 'accept' }
+  | { readonly kind: 'run'; readonly value: JsonValue }
+);
+
+/** Arguments that the engine found wanting, and what a tool can do about them (1.2). */
+export type InvalidInput = {
+  readonly rawArguments: string;
+  /** What the model would read if the tool accepted the engine's proposal. */
+  readonly proposal: Failure | undefined;
+  /** Accept the proposal: the attempt fails with `invalid_arguments`. Returning nothing does the same. */
+  accept(): InputAnswer;
+  /** Run the tool with these arguments after all. A Zod schema still parses them. */
+  runWith(value: JsonValue): InputAnswer;
+} & (
+  | {
+      readonly status: 'invalid';
+      /** The value of the arguments. */
+      readonly value: JsonValue;
+      readonly violations: readonly SchemaViolation[];
+    }
+  | { readonly status: 'malformed'; readonly error: string }
+);
+
+export function isInputAnswer(value: unknown): value is InputAnswer {
+  return typeof value === 'object' && value !== null && ANSWER in value;
+}
+
+/** The failure that the engine proposes in place of running the tool, where it proposes one. */
+export function proposedFailure(dispatch: Dispatch): Failure | undefined {
+  for (const { kind } of dispatch.proposed?.actions ?? []) {
+    if (kind.case === 'toolError') return kind.value.error;
+  }
+  return undefined;
+}
+
+/** What an author's handler gets to see, or undefined where the arguments are valid. */
+export function invalidInputOf(dispatch: Dispatch, execute: ToolExecute): InvalidInput | undefined {
+  const common = {
+    rawArguments: execute.arguments,
+    proposal: proposedFailure(dispatch),
+    accept: (): InputAnswer => ({ [ANSWER]: true, kind: 'accept' }),
+    runWith: (value: JsonValue): InputAnswer => ({ [ANSWER]: true, kind: 'run', value }),
+  };
+  const status = execute.input?.status;
+  switch (status?.case) {
+    case 'invalid': {
+      const { repairedJson, violations } = status.value;
+      // The engine parsed this text, strictly, before it called it invalid rather than malformed.
+      const value: JsonValue = JSON.parse(repairedJson ?? execute.arguments);
+      return { ...common, status: 'invalid', value, violations };
+    }
+    case 'malformed':
+      return { ...common, status: 'malformed', error: status.value.error };
+    default:
+      return undefined;
+  }
+}

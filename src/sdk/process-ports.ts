@@ -1,0 +1,33 @@
+import { randomBytes } from 'node:crypto';
+import type { SdkClock, SdkRandom } from './ports.ts';
+
+/** A longer timer of Node fires at once, with a warning. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+
+/** Wall time at the start of the process plus monotonic time since: it never goes back. */
+export const processClock: SdkClock = {
+  now: () => performance.timeOrigin + performance.now(),
+  alarm(at, ring) {
+    let timer: NodeJS.Timeout;
+    const arm = (): void => {
+      const leftMs = at - processClock.now();
+      // Rounded up: a timer that fires a fraction early would find nothing due and be armed again.
+      timer = setTimeout(
+        leftMs > LONGEST_TIMER_MS ? arm : ring,
+        Math.min(Math.max(0, Math.ceil(leftMs)), LONGEST_TIMER_MS),
+      );
+    };
+    arm();
+    return () => clearTimeout(timer);
+  },
+};
+
+export const processRandom: SdkRandom = {
+  draw: Math.random,
+  token: () => randomBytes(16).toString('base64url'),
+};
+
+/** After the current turn of the event loop: everything that its sockets brought has then been handled. */
+export const processSoon = (run: () => void): void => {
+  setImmediate(run);
+};
