@@ -170,3 +170,17 @@ function framed(message: Buffer): Buffer {
   message.copy(frame, 5);
   return frame;
 }
+
+/** Posts to a method of the HTTP port; as JSON, unless a header says otherwise. */
+export function post(
+  served: Served,
+  method: string,
+  body: string | Buffer,
+  headers: Record<string, string> = {},
+) {
+  return fetch(`${served.url}/spindle.v1.ToolService/${method}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body,
+  });
+}
