@@ -1,6 +1,6 @@
 import { type DescMessage, type DescMethod, fromBinary, type Message, toBinary } from '@bufbuild/protobuf';
 import { accepted, type Outcome } from '../../core/refusal.ts';
-import { malformed } from '../malformed.ts';
+import { malformed, NO_PROTOBUF } from '../malformed.ts';
 
 /**
  * A reader that never throws. grpc-js answers INTERNAL where one does, and broken bytes are the caller's fault;
@@ -12,7 +12,7 @@ export function decoder(schema: DescMessage): (bytes: Uint8Array) => Outcome<Mes
     try {
       return accepted(fromBinary(schema, bytes));
     } catch {
-      return malformed(schema, 'no valid protobuf');
+      return malformed(schema, NO_PROTOBUF);
     }
   };
 }

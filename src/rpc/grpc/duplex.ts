@@ -41,7 +41,7 @@ export function duplexCall(
         run();
       } catch (error) {
         const refusal = reportBug(desc, serving.observer, error);
-        if (request.finish()) lose(refusal);
+        if (request.abandon()) lose(refusal);
       }
     };
     const outlet = createOutlet(call, desc, () => {
@@ -52,7 +52,7 @@ export function duplexCall(
     call.on('data', (received: Outcome<Message>) => {
       if (!request.open) return;
       if (received.ok) guarded(() => receive(received.value));
-      else if (request.finish()) lose(received.refusal);
+      else if (request.abandon()) lose(received.refusal);
     });
     call.on('end', () => {
       if (request.open) guarded(ended);

@@ -1,8 +1,10 @@
 import type { Metadata } from '@grpc/grpc-js';
+import { SLOW_READER_MS } from '../../core/limits.ts';
 import type { Outcome, Refusal } from '../../core/refusal.ts';
 import { openContext } from '../context.ts';
 import type { RequestContext } from '../handlers.ts';
 import type { Serving } from '../invoke.ts';
+import { resetStream } from './reset-stream.ts';
 
 /** What every grpc-js call has. */
 interface Call {
@@ -11,13 +13,18 @@ interface Call {
   on(event: 'cancelled', listener: () => void): unknown;
 }
 
-/** One request on the gRPC port, from its arrival to the first of: answered, peer gone, server closed. */
+/**
+ * One request on the gRPC port, from its arrival to the first of: answered, peer gone, server closed. An answer that
+ * its peer does not take within SLOW_READER_MS is dropped (5.10).
+ */
 export interface GrpcRequest {
   readonly context: Outcome<RequestContext>;
   /** False once it is over; then nobody reads an answer. */
   readonly open: boolean;
-  /** Marks it answered. True for the first caller alone. */
+  /** Marks it answered. True where it was open. */
   finish(): boolean;
+  /** The same where no answer of the handler's ended it: its signal is aborted. */
+  abandon(): boolean;
 }
 
 /**
@@ -31,22 +38,27 @@ export function followCall(
 ): GrpcRequest {
   const abort = new AbortController();
   let open = true;
+  let stuck: NodeJS.Timeout | undefined;
   const finish = (): boolean => {
     if (!open) return false;
     open = false;
     leave();
+    stuck = setTimeout(() => resetStream(call), SLOW_READER_MS);
+    stuck.unref();
+    return true;
+  };
+  const abandon = (): boolean => {
+    if (!finish()) return false;
+    abort.abort();
     return true;
   };
   const leave = serving.requests.add((refusal) => {
-    if (!finish()) return;
-    over.stopped(refusal);
-    abort.abort();
+    if (abandon()) over.stopped(refusal);
   });
-  // grpc-js emits it after an ordinary end as well, when `finish` has been called.
+  // grpc-js emits it when the peer is gone, and also when an ordinary end has been sent.
   call.on('cancelled', () => {
-    if (!finish()) return;
-    over.gone();
-    abort.abort();
+    if (abandon()) over.gone();
+    clearTimeout(stuck);
   });
   const header = (name: string): string | undefined => {
     // grpc-js splits values at commas; a trace state is a list with commas.
@@ -59,5 +71,6 @@ export function followCall(
       return open;
     },
     finish,
+    abandon,
   };
 }

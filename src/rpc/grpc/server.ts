@@ -1,4 +1,10 @@
-import { Server, ServerCredentials, type UntypedHandleCall } from '@grpc/grpc-js';
+import {
+  logVerbosity,
+  Server,
+  ServerCredentials,
+  setLogVerbosity,
+  type UntypedHandleCall,
+} from '@grpc/grpc-js';
 import {
   KEEPALIVE_INTERVAL_MS,
   KEEPALIVE_TIMEOUT_MS,
@@ -23,6 +29,8 @@ export async function openGrpcPort(
   serving: Serving,
   address: Address,
 ): Promise<Port> {
+  // It would print what `bound` rejects with.
+  setLogVerbosity(logVerbosity.NONE);
   const server = createGrpcServer(services, serving);
   const health = addHealth(server, services);
   addReflection(server, services);

@@ -1,22 +1,27 @@
-import { type DescMessage, fromBinary, fromJsonString, type Message } from '@bufbuild/protobuf';
+import { type DescMessage, fromBinary, fromJson, type JsonValue, type Message } from '@bufbuild/protobuf';
 import type { UniversalServerRequest } from '@connectrpc/connect/protocol';
 import { MAX_MESSAGE_BYTES } from '../../core/limits.ts';
 import { accepted, type Outcome, refused } from '../../core/refusal.ts';
-import { malformed } from '../malformed.ts';
+import { malformed, misfit, NO_PROTOBUF } from '../malformed.ts';
+import { dropDistantDeadline } from './deadline.ts';
 
 /** How a request's only message is written, by its content type. */
 interface Form {
   readonly json: boolean;
   /** A flag and a length stand before the message: gRPC-Web, and Connect's streams. */
   readonly enveloped: boolean;
+  /** The header that says how the message is compressed. */
+  readonly encodingHeader: string;
 }
 
 const CONTENT_TYPE = /^application\/(?:(connect|grpc-web)\+)?(json|proto)\b/i;
 const GRPC_WEB = /^application\/grpc-web$/i;
+const ENCODING_HEADERS: Readonly<Record<string, string>> = {
+  connect: 'connect-content-encoding',
+  'grpc-web': 'grpc-encoding',
+};
 const ENVELOPE_BYTES = 5;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-/** Each protocol has its own header for the compression of a message; none is accepted. */
-const ENCODINGS = ['content-encoding', 'connect-content-encoding', 'grpc-encoding'];
 
 /** A request whose message has been read; its body is now an empty message in the same form. */
 export interface TakenRequest {
@@ -37,19 +42,24 @@ export async function take(
   const form = formOf(request.header.get('content-type') ?? '');
   const { body } = request;
   if (form === undefined || request.method !== 'POST' || !isBytes(body)) return undefined;
-  if (ENCODINGS.some((name) => (request.header.get(name) ?? 'identity') !== 'identity')) return undefined;
+  if ((request.header.get(form.encodingHeader) ?? 'identity') !== 'identity') return undefined;
   const message = await readMessage(body, schema, form);
   const header = new Headers(request.header);
+  dropDistantDeadline(header);
   // It counted the body that is replaced.
   header.delete('content-length');
   return { message, request: { ...request, header, body: chunks(emptyBody(form)) } };
 }
 
 function formOf(contentType: string): Form | undefined {
-  if (GRPC_WEB.test(contentType)) return { json: false, enveloped: true };
   const match = CONTENT_TYPE.exec(contentType);
-  if (match === null) return undefined;
-  return { json: match[2]?.toLowerCase() === 'json', enveloped: match[1] !== undefined };
+  const protocol = GRPC_WEB.test(contentType) ? 'grpc-web' : (match?.[1]?.toLowerCase() ?? '');
+  if (match === null && protocol === '') return undefined;
+  return {
+    json: match?.[2]?.toLowerCase() === 'json',
+    enveloped: protocol !== '',
+    encodingHeader: ENCODING_HEADERS[protocol] ?? 'content-encoding',
+  };
 }
 
 function isBytes(body: UniversalServerRequest['body']): body is AsyncIterable<Uint8Array> {
@@ -82,15 +92,31 @@ async function readMessage(
   // Flags other than 0 say compressed, or end of a stream; neither fits a request.
   const whole =
     bytes.byteLength >= ENVELOPE_BYTES && bytes.readUInt32BE(1) === bytes.byteLength - ENVELOPE_BYTES;
-  if (!whole || bytes.readUInt8(0) !== 0) return malformed(schema, 'not one envelope with a message');
+  if (!whole || bytes.readUInt8(0) !== 0)
+    return malformed(schema, 'its body is not one envelope with a message');
   return parse(bytes.subarray(ENVELOPE_BYTES), schema, form);
 }
 
 function parse(bytes: Uint8Array, schema: DescMessage, form: Form): Outcome<Message> {
+  if (form.json) return parseJson(bytes, schema);
   try {
-    return accepted(form.json ? fromJsonString(schema, UTF8.decode(bytes)) : fromBinary(schema, bytes));
+    return accepted(fromBinary(schema, bytes));
   } catch {
-    return malformed(schema, form.json ? 'no JSON' : 'no valid protobuf');
+    return malformed(schema, NO_PROTOBUF);
+  }
+}
+
+function parseJson(bytes: Uint8Array, schema: DescMessage): Outcome<Message> {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(UTF8.decode(bytes));
+  } catch {
+    return malformed(schema, 'its body is no JSON in UTF-8');
+  }
+  try {
+    return accepted(fromJson(schema, value));
+  } catch (error) {
+    return misfit(schema, error);
   }
 }
 

@@ -7,6 +7,7 @@ export interface Page {
 }
 
 const PAGES = {
+  400: { code: 'invalid_argument', message: 'The path and the Host header make no URL.' },
   403: {
     code: 'permission_denied',
     message:

@@ -69,7 +69,7 @@ function unary({ desc, handle }: Unary, serving: Serving) {
   return async (_empty: Message, call: HandlerContext): Promise<Message> => {
     const over = Promise.withResolvers<never>();
     // connect waits for a handler beyond the deadline; the caller should not.
-    call.signal.addEventListener('abort', () => over.reject(call.signal.reason));
+    whenAborted(call.signal, (reason) => over.reject(reason));
     const leave = serving.requests.add((refusal) => over.reject(connectError(refusal)));
     try {
       const answer = invoke(desc, serving.observer, async () => {
@@ -88,7 +88,7 @@ function unary({ desc, handle }: Unary, serving: Serving) {
 function serverStream({ desc, handle }: ServerStream, serving: Serving) {
   return async function* (_empty: Message, call: HandlerContext): AsyncGenerator<Message, void, undefined> {
     const channel = createChannel<Message>();
-    call.signal.addEventListener('abort', () => channel.close(call.signal.reason));
+    whenAborted(call.signal, (reason) => channel.close(reason));
     const leave = serving.requests.add((refusal) => channel.close(connectError(refusal)));
     try {
       // `invoke` never rejects, so neither does this chain.
@@ -101,6 +101,11 @@ function serverStream({ desc, handle }: ServerStream, serving: Serving) {
       leave();
     }
   };
+}
+
+function whenAborted(signal: AbortSignal, then: (reason: unknown) => void): void {
+  if (signal.aborted) then(signal.reason);
+  else signal.addEventListener('abort', () => then(signal.reason), { once: true });
 }
 
 function readRequest(

@@ -41,6 +41,9 @@ function createHttpServer(services: readonly Service[], serving: Serving, addres
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (guarded && !namesLoopback(request.headers.host)) return send(response, pageFor(403));
+    // connect makes a URL of both, and throws where it cannot.
+    if (!URL.canParse(request.url ?? '', `http://${request.headers.host}`))
+      return send(response, pageFor(400));
     const path = request.url?.split('?', 1)[0] ?? '';
     const route = routes.get(path);
     if (route === undefined) return send(response, pageAt(request.method, path, services));
