@@ -14,6 +14,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   sdk: ['core', 'schema', 'gen'],
   cli: ['sdk', 'config'],
   config: ['core'],
+  system: ['core', 'engine/ports'],
   main: ['*'],
 };
 /** Single files with a right of their own. */

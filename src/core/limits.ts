@@ -188,6 +188,7 @@ export const JOURNAL_RESERVE_BYTES = 64 * MIB;
 export const MAX_MEMORY_SESSIONS = 100_000;
 /** What the memory blob store keeps; beyond it `put` is refused. */
 export const MAX_MEMORY_BLOBS_BYTES = 256 * MIB;
+
 // The ports.
 
 /** Bytes that wait for one slow reader of a stream before its writer is told to wait (5.10). */
@@ -204,8 +205,6 @@ export const MAX_STATUS_CHARS = 1_000;
 export const RETRY_AFTER_MS = 1_000;
 /** After the grace of a shutdown: how long the last statuses have to reach their peers. */
 export const SHUTDOWN_FLUSH_MS = 1_000;
-/** The longest deadline that a caller may set: the longest timer of the platform, 24 days. */
-export const MAX_DEADLINE_MS = 2_147_483_647;
 /** Headers of an HTTP request: a trace context, a credential, and what proxies add. */
 export const MAX_HTTP_HEADER_BYTES = 32 * KIB;
 /** How long an HTTP request may take to arrive. */
@@ -214,6 +213,7 @@ export const HTTP_REQUEST_TIMEOUT_MS = 30_000;
 export const HTTP_KEEPALIVE_MS = 60_000;
 /** HTTP connections at once. */
 export const MAX_HTTP_CONNECTIONS = 4_096;
+
 // The SDK.
 
 /** A deeper result would exhaust the stack of its readers (3.1); real documents stay far below. */
@@ -222,9 +222,5 @@ export const MAX_RESULT_DEPTH = 1_000;
 export const MAX_CLIENT_CALLS = 10_000;
 /** How long a client tries to reach its engine before the calls that wait for it fail. */
 export const CLIENT_UNAVAILABLE_MS = 15_000;
-/** HTTP/2 pings find a dead peer below the heartbeats, for streams that have none. */
-export const KEEPALIVE_INTERVAL_MS = 20_000;
-/** A ping that is not answered within this closes the connection. */
-export const KEEPALIVE_TIMEOUT_MS = 10_000;
 /** A client that waits for no call gives its stream back after this, so that it keeps no process alive. */
 export const CLIENT_IDLE_MS = 5_000;

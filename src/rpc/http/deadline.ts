@@ -1,4 +1,4 @@
-import { MAX_DEADLINE_MS } from '../../core/limits.ts';
+import { MAX_TIMER_MS } from '../../core/limits.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   H: 3_600_000,
@@ -15,7 +15,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
  */
 export function dropDistantDeadline(header: Headers): void {
   const connect = Number(header.get('connect-timeout-ms') ?? 0);
-  if (connect > MAX_DEADLINE_MS) header.delete('connect-timeout-ms');
+  if (connect > MAX_TIMER_MS) header.delete('connect-timeout-ms');
   const [, amount, unit] = /^(\d{1,8})([HMSmun])$/.exec(header.get('grpc-timeout') ?? '') ?? [];
-  if (Number(amount ?? 0) * (UNIT_MS[unit ?? ''] ?? 0) > MAX_DEADLINE_MS) header.delete('grpc-timeout');
+  if (Number(amount ?? 0) * (UNIT_MS[unit ?? ''] ?? 0) > MAX_TIMER_MS) header.delete('grpc-timeout');
 }

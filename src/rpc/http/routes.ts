@@ -6,7 +6,7 @@ import {
   type HandlerContext,
   type ServiceImpl,
 } from '@connectrpc/connect';
-import { MAX_DEADLINE_MS, MAX_MESSAGE_BYTES } from '../../core/limits.ts';
+import { MAX_MESSAGE_BYTES, MAX_TIMER_MS } from '../../core/limits.ts';
 import { type Outcome, refused } from '../../core/refusal.ts';
 import { openContext } from '../context.ts';
 import type { RequestContext } from '../handlers.ts';
@@ -31,7 +31,7 @@ export function createRoutes(services: readonly Service[], serving: Serving): Co
     acceptCompression: [],
     readMaxBytes: MAX_MESSAGE_BYTES,
     writeMaxBytes: MAX_MESSAGE_BYTES,
-    maxTimeoutMs: MAX_DEADLINE_MS,
+    maxTimeoutMs: MAX_TIMER_MS,
     requestGate({ method }) {
       if (method.methodKind === 'bidi_streaming') throw needsGrpc(method);
     },
