@@ -13,6 +13,7 @@ import type { Instant, Millis } from './time.ts';
  * 2. The phase is `dispatched` exactly when the last lease is `running`; every other lease is not.
  * 3. Once the phase is `finished` it stays so, with the same outcome.
  * 4. A lease token occurs once.
+ * 5. While the phase is `open`, the last lease is `deferred`.
  */
 export interface Call {
   readonly callId: string;

@@ -36,7 +36,7 @@ export interface Given {
 
 /** A session in which these commands have been accepted, in order. */
 export function given(...history: readonly Command[]): Given {
-  return asGiven(history.reduce(after, newSession('call:c1')));
+  return asGiven(history.reduce(advance, newSession('call:c1')));
 }
 
 function asGiven(session: Session): Given {
@@ -76,7 +76,7 @@ function when(before: Session, decided: Decided): When {
 }
 
 /** The session after a command that must be accepted. */
-export function after(session: Session, command: Command): Session {
+export function advance(session: Session, command: Command): Session {
   const decided = decide(session, command);
   if (decided.kind === 'refused') {
     throw new Error(`given ${command.kind}: ${decided.refusal.reason}: ${decided.refusal.message}`);
