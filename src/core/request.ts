@@ -43,7 +43,11 @@ export function decideRequest(session: Session, command: RequestCall): Ruling {
 }
 
 function isSame(call: Call, command: RequestCall): boolean {
-  return call.name === command.name && call.arguments === command.arguments;
+  return (
+    call.name === command.name &&
+    call.arguments === command.arguments &&
+    call.caller?.subject === command.caller.subject
+  );
 }
 
 function conflict({ callId }: RequestCall): Ruling {

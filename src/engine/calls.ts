@@ -6,18 +6,16 @@ import type {
   SettleCallRequest,
 } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { type Call, lastLease } from '../core/call.ts';
-import type { RequestCall } from '../core/command.ts';
-import { MAX_PAGE_SIZE, MAX_UNFINISHED_CALLS, MAX_WATCHERS } from '../core/limits.ts';
+import { MAX_PAGE_SIZE } from '../core/limits.ts';
 import { accepted, type Outcome, refused } from '../core/refusal.ts';
 import { directCallSession, type Session } from '../core/session.ts';
 import { readFailure, readResult } from './answers.ts';
 import type { Shared } from './engine.ts';
-import { placementOf, tooLarge } from './placement.ts';
 import type { SessionKey } from './ports.ts';
-import { idFault, requestCommand, requestFault } from './request.ts';
-import { nearestNames } from './search.ts';
+import { idFault } from './request.ts';
+import { attach, createRequests } from './requests.ts';
 import type { Done, SessionRunner } from './session-runner.ts';
-import { callMessage, standing } from './updates.ts';
+import { callMessage } from './updates.ts';
 import type { CallWatcher } from './watchers.ts';
 
 /** Which call: of a session, or a direct one where the session is empty. */
@@ -46,83 +44,7 @@ export interface Calls {
 
 export function createCalls(shared: Shared): Calls {
   const { options, sessions, definitions } = shared;
-  const { clock, random, workers, schemas, journal, blobs } = options;
-
-  const commandFor = (
-    request: CallToolRequest,
-    callId: string,
-    caller: Caller,
-  ): Omit<RequestCall, 'placement'> =>
-    requestCommand({
-      request,
-      callId,
-      caller,
-      definition: workers.find(caller.tenant, request.name),
-      policies: options.policies,
-      schemas,
-      now: clock.now(),
-      namesMayComeBack: clock.now() < shared.namesSettledAt,
-      nearest: () =>
-        nearestNames(
-          workers.served(caller.tenant).map(({ definition }) => definition.tool.name),
-          request.name,
-          3,
-        ),
-    });
-
-  /** A new call, with a worker where one is free. */
-  const start = (
-    key: SessionKey,
-    command: Omit<RequestCall, 'placement'>,
-    watcher: CallWatcher,
-    retry: () => void,
-  ): void => {
-    const { caller } = command;
-    const runner = sessions.fresh(key, { kind: 'call', name: command.name, subject: caller.subject });
-    runner.watch(watcher);
-    const reservation =
-      command.unservable === undefined && !(command.inputFailure && command.requireValidInput)
-        ? workers.reserve(key.tenant, command.name, key.sessionId)
-        : undefined;
-    const unservable = command.unservable ?? (reservation && tooLarge(reservation, command));
-    const placement = reservation && placementOf(reservation, command, schemas);
-    runner.send({ ...command, unservable, placement }, (outcome) => {
-      const call = outcome.ok ? outcome.value.session.calls.get(command.callId) : undefined;
-      const used = call !== undefined && lastLease(call)?.token === reservation?.leaseToken;
-      if (reservation !== undefined && !used) workers.release(reservation.leaseToken);
-      if (outcome.ok) return;
-      runner.unwatch(watcher);
-      // The first append conflicts where the journal knows the id already: then this is no new call.
-      if (outcome.refusal.reason === 'session_moved') retry();
-      else watcher.lost(outcome.refusal);
-    });
-  };
-
-  /** The same id again: the same call, or a conflict. */
-  const join = (
-    runner: SessionRunner,
-    command: Omit<RequestCall, 'placement'>,
-    watcher: CallWatcher,
-  ): void => {
-    runner.send({ ...command, placement: undefined }, (outcome) => {
-      if (!outcome.ok) watcher.lost(outcome.refusal);
-      else attach(runner, outcome.value.session, command.callId, watcher);
-    });
-  };
-
-  const attach = (runner: SessionRunner, session: Session, callId: string, watcher: CallWatcher): void => {
-    const call = session.calls.get(callId);
-    if (call === undefined) return;
-    if (runner.watcherCount >= MAX_WATCHERS) {
-      watcher.lost(
-        refused('overloaded', `${MAX_WATCHERS} readers watch this call, which is the limit`).refusal,
-      );
-      return;
-    }
-    const ended = call.phase.kind === 'finished';
-    if (!ended) runner.watch(watcher);
-    if (ended || watcher.wantsAll) watcher.update(standing(call, clock.now()));
-  };
+  const { clock, schemas, journal, blobs } = options;
 
   /** The call that a caller may see. Somebody else's is as unknown as one that does not exist (9.3). */
   const visible = (session: Session | undefined, caller: Caller, { callId }: CallRef): Outcome<Call> => {
@@ -151,58 +73,13 @@ export function createCalls(shared: Shared): Calls {
   };
 
   return {
-    request(caller, request, watcher) {
-      const key = { tenant: caller.tenant, sessionId: '' };
-      let stopped = false;
-      let runner: SessionRunner | undefined;
-      const guarded: CallWatcher = {
-        wantsAll: watcher.wantsAll,
-        update: (update) => !stopped && watcher.update(update),
-        lost: (refusal) => !stopped && watcher.lost(refusal),
-      };
-      const fault = requestFault(request);
-      if (fault !== undefined) {
-        watcher.lost(refused('invalid_request', fault).refusal);
-        return () => undefined;
-      }
-      const callId = request.callId === '' ? random.token() : request.callId;
-      const named = { ...key, sessionId: directCallSession(callId) };
-      const known = sessions.live(named);
-      const rejoin = (): void => {
-        sessions.open(named).then(
-          (found) => {
-            runner = found;
-            if (found !== undefined) join(found, commandFor(request, callId, caller), guarded);
-            else
-              guarded.lost(
-                refused('call_not_found', 'the call is not retained any more; use a new id').refusal,
-              );
-          },
-          (error: unknown) =>
-            guarded.lost(
-              refused('journal_unavailable', `the journal cannot be read: ${String(error)}`).refusal,
-            ),
-        );
-      };
-      if (shared.stopping !== undefined) watcher.lost(shared.stopping);
-      else if (known !== undefined) join(known, commandFor(request, callId, caller), guarded);
-      else if (sessions.count(caller.tenant) >= MAX_UNFINISHED_CALLS) {
-        watcher.lost(
-          refused('overloaded', `${MAX_UNFINISHED_CALLS} calls have not ended, which is the limit`).refusal,
-        );
-      } else start(named, commandFor(request, callId, caller), guarded, rejoin);
-      runner ??= sessions.live(named);
-      return () => {
-        stopped = true;
-        (runner ?? sessions.live(named))?.unwatch(guarded);
-      };
-    },
+    request: createRequests(shared),
 
     async watch(caller, ref, watcher) {
       const found = await open(caller, ref);
       if (!found.ok) return found;
       const runner = found.value;
-      attach(runner, runner.session, ref.callId, watcher);
+      attach(runner, runner.session, ref.callId, watcher, clock.now());
       sessions.release(runner);
       return accepted(() => runner.unwatch(watcher));
     },

@@ -1,0 +1,158 @@
+import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
+import type { CallToolRequest } from '../../gen/spindle/v1/tool_service_pb.ts';
+import { lastLease } from '../core/call.ts';
+import type { RequestCall } from '../core/command.ts';
+import { MAX_UNFINISHED_CALLS, MAX_WATCHERS } from '../core/limits.ts';
+import { refused } from '../core/refusal.ts';
+import { directCallSession, type Session } from '../core/session.ts';
+import type { Instant } from '../core/time.ts';
+import type { Calls } from './calls.ts';
+import type { Shared } from './engine.ts';
+import { placementOf, tooLarge } from './placement.ts';
+import type { SessionKey } from './ports.ts';
+import { requestCommand, requestFault } from './request.ts';
+import { nearestNames } from './search.ts';
+import type { SessionRunner } from './session-runner.ts';
+import { standing } from './updates.ts';
+import type { CallWatcher } from './watchers.ts';
+
+/** A request on its way: the core's command but for the worker, and who waits for its call. */
+interface Waiting {
+  readonly key: SessionKey;
+  readonly command: Omit<RequestCall, 'placement'>;
+  readonly watcher: CallWatcher;
+}
+
+/** Makes calls, or joins those that have the same id (4.12). */
+export function createRequests(shared: Shared): Calls['request'] {
+  const { options, sessions } = shared;
+  const { clock, random, workers, schemas } = options;
+
+  const commandFor = (caller: Caller, request: CallToolRequest, callId: string): Waiting['command'] => {
+    const now = clock.now();
+    const offered = (): string[] =>
+      workers.served(caller.tenant).map(({ definition }) => definition.tool.name);
+    return requestCommand({
+      request,
+      callId,
+      caller,
+      definition: workers.find(caller.tenant, request.name),
+      policies: options.policies,
+      schemas,
+      now,
+      namesMayComeBack: now < shared.namesSettledAt,
+      nearest: () => nearestNames(offered(), request.name, NEAREST_NAMES),
+    });
+  };
+
+  /** A new call, with a worker where one is free. */
+  const start = ({ key, command, watcher }: Waiting): void => {
+    const { name, callId, caller } = command;
+    const runner = sessions.fresh(key, { kind: 'call', name, subject: caller.subject });
+    runner.watch(watcher);
+    const refusedInput = command.requireValidInput && command.inputFailure !== undefined;
+    const needsWorker = command.unservable === undefined && !refusedInput;
+    const reservation = needsWorker ? workers.reserve(key.tenant, name, key.sessionId) : undefined;
+    const unservable = command.unservable ?? (reservation && tooLarge(reservation, command));
+    const placement = reservation && placementOf(reservation, command, schemas);
+    runner.send({ ...command, unservable, placement }, (outcome) => {
+      const call = outcome.ok ? outcome.value.session.calls.get(callId) : undefined;
+      const used = call !== undefined && lastLease(call)?.token === reservation?.leaseToken;
+      if (reservation !== undefined && !used) workers.release(reservation.leaseToken);
+      if (outcome.ok) return;
+      runner.unwatch(watcher);
+      // The first append conflicts where the journal knows the id already: then this is no new call.
+      if (outcome.refusal.reason === 'session_moved') rejoin({ key, command, watcher });
+      else watcher.lost(outcome.refusal);
+    });
+  };
+
+  /** The same id again: the same call, or a conflict. */
+  const join = (runner: SessionRunner, { command, watcher }: Waiting): void => {
+    runner.send({ ...command, placement: undefined }, (outcome) => {
+      if (!outcome.ok) watcher.lost(outcome.refusal);
+      else attach(runner, outcome.value.session, command.callId, watcher, clock.now());
+    });
+  };
+
+  const rejoin = (waiting: Waiting): void => {
+    sessions.open(waiting.key).then(
+      (runner) => {
+        if (runner !== undefined) join(runner, waiting);
+        else waiting.watcher.lost(NOT_RETAINED);
+      },
+      (error: unknown) => {
+        options.observer.report('error', 'session_unreadable', { error: String(error) });
+        waiting.watcher.lost(UNREADABLE);
+      },
+    );
+  };
+
+  return (caller, request, given) => {
+    const { watcher, stop } = stoppable(given, (stopped) => sessions.live(key)?.unwatch(stopped));
+    const callId = request.callId === '' ? random.token() : request.callId;
+    const key = { tenant: caller.tenant, sessionId: directCallSession(callId) };
+    const fault = requestFault(request);
+    const live = sessions.live(key);
+    if (fault !== undefined) watcher.lost(refused('invalid_request', fault).refusal);
+    else if (shared.stopping !== undefined) watcher.lost(shared.stopping);
+    else if (live !== undefined) join(live, { key, command: commandFor(caller, request, callId), watcher });
+    else if (sessions.count(key.tenant) >= MAX_UNFINISHED_CALLS) {
+      const message = `${MAX_UNFINISHED_CALLS} calls of this tenant have not ended, which is the limit`;
+      watcher.lost(refused('overloaded', message).refusal);
+    } else start({ key, command: commandFor(caller, request, callId), watcher });
+    return stop;
+  };
+}
+
+/** How many names an error about an unknown one suggests. */
+const NEAREST_NAMES = 3;
+
+const NOT_RETAINED = refused(
+  'call_not_found',
+  'the call is not retained any more; use a new call_id',
+).refusal;
+const UNREADABLE = refused('journal_unavailable', 'the record of this call cannot be read').refusal;
+
+/** A watcher that hears nothing any more once it was stopped, also where it only then gets to its call. */
+function stoppable(
+  given: CallWatcher,
+  unwatch: (watcher: CallWatcher) => void,
+): { readonly watcher: CallWatcher; readonly stop: () => void } {
+  let stopped = false;
+  const watcher: CallWatcher = {
+    wantsAll: given.wantsAll,
+    update: (update) => {
+      if (!stopped) given.update(update);
+    },
+    lost: (refusal) => {
+      if (!stopped) given.lost(refusal);
+    },
+  };
+  const stop = (): void => {
+    stopped = true;
+    unwatch(watcher);
+  };
+  return { watcher, stop };
+}
+
+/** Lets a watcher follow a call from here on. The first update is the newest so far. */
+export function attach(
+  runner: SessionRunner,
+  session: Session,
+  callId: string,
+  watcher: CallWatcher,
+  now: Instant,
+): void {
+  const call = session.calls.get(callId);
+  if (call === undefined) return;
+  const ended = call.phase.kind === 'finished';
+  if (!ended && runner.watcherCount >= MAX_WATCHERS) {
+    watcher.lost(
+      refused('overloaded', `${MAX_WATCHERS} readers watch this call, which is the limit`).refusal,
+    );
+    return;
+  }
+  if (!ended) runner.watch(watcher);
+  if (ended || watcher.wantsAll) watcher.update(standing(call, now));
+}
