@@ -94,11 +94,13 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     });
     const { grpcAddress, httpAddress, drain } = listening;
     const stop = async (graceMs: number): Promise<void> => {
-      // Ports refuse new requests while running calls end; then those who still wait are told, and all closes.
-      const closed = drain(graceMs);
-      await engine.drain(graceMs);
-      streams.shutDown(0);
-      await closed;
+      // Ports refuse new requests while running calls end. Then workers are sent away, those who still wait are
+      // told, and once that is written all closes.
+      const settled = engine.drain(graceMs).then(() => {
+        streams.shutDown(0);
+        return new Promise(setImmediate);
+      });
+      await Promise.all([drain(graceMs, settled), settled]);
       await store.close();
     };
     let stopping: Promise<void> | undefined;

@@ -24,6 +24,8 @@ export function createEffects(shared: Shared): Effects {
   const place = (runner: SessionRunner, callId: string): boolean => {
     const call = runner.session.calls.get(callId);
     if (call?.phase.kind !== 'waiting') return true;
+    // An engine that stops begins nothing: its successor will.
+    if (shared.stopping !== undefined) return false;
     const { tenant, sessionId } = runner.key;
     const reservation = workers.reserve(tenant, call.name, sessionId);
     if (reservation === undefined) return false;

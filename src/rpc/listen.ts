@@ -25,8 +25,10 @@ export interface Listening {
   /**
    * Takes no new request, says so to health checks, waits up to the grace for open ones, ends the rest with
    * `shutting_down`, and closes every connection. Resolves when all is closed; a second call joins the first.
+   *
+   * @param settled the wait ends with this as well: what open requests wait for will not come any more
    */
-  drain(graceMs: number): Promise<void>;
+  drain(graceMs: number, settled?: Promise<unknown>): Promise<void>;
 }
 
 /** Serves the services. Rejects with an Error for the operator where an address is unreadable or taken. */
@@ -38,9 +40,9 @@ export async function listen({ services, grpc, http, observer }: ListenOptions):
   const httpPort = addresses.http && (await openBeside(grpcPort, services, serving, addresses.http));
   const ports = httpPort === undefined ? [grpcPort] : [grpcPort, httpPort];
 
-  const close = async (graceMs: number): Promise<void> => {
+  const close = async (graceMs: number, settled: Promise<unknown>): Promise<void> => {
     const closed = Promise.all(ports.map((port) => port.close()));
-    await within(graceMs, requests.idle());
+    await within(graceMs, Promise.race([requests.idle(), settled]));
     const text = 'The engine shuts down. Try again, or try another engine.';
     requests.stopAll(refused('shutting_down', text).refusal);
     await within(SHUTDOWN_FLUSH_MS, closed);
@@ -50,12 +52,14 @@ export async function listen({ services, grpc, http, observer }: ListenOptions):
   return {
     grpcAddress: formatAddress(grpcPort.address),
     httpAddress: httpPort && formatAddress(httpPort.address),
-    drain(graceMs) {
-      draining ??= close(graceMs);
+    drain(graceMs, settled = NEVER) {
+      draining ??= close(graceMs, settled);
       return draining;
     },
   };
 }
+
+const NEVER = new Promise<never>(() => undefined);
 
 function parsed(text: string): Address {
   const address = parseAddress(text);
