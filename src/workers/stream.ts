@@ -117,13 +117,11 @@ export function serveStream(
     if (state === 'closed') return;
     link.ready = false;
     push({ case: 'goAway', value: create(GoAwaySchema, { reason, closesAfter: duration(closesAfter) }) });
-    after(closesAfter, () => close());
+    if (closesAfter === 0) close();
+    else after(closesAfter, () => close());
   };
 
-  const sendAway = (reason: GoAwayReason): void => {
-    goAway(reason, 0);
-    close();
-  };
+  const sendAway = (reason: GoAwayReason): void => goAway(reason, 0);
 
   const push = (kind: EngineFrame['kind']): void => outbox.push(kind);
 
