@@ -192,7 +192,7 @@ export const MAX_MEMORY_BLOBS_BYTES = 256 * MIB;
 // The ports.
 
 /** Bytes that wait for one slow reader of a stream before its writer is told to wait (5.10). */
-export const MAX_UNSENT_BYTES = MAX_BATCH_BYTES;
+export const MAX_UNSENT_BYTES = 256 * KIB;
 /** Requests at once on one connection; a client with more of them waits, or uses a stream. */
 export const MAX_REQUESTS_PER_CONNECTION = 1_000;
 /** How often the engine asks whether a quiet connection's peer still lives. */
