@@ -17,6 +17,7 @@ import {
   request,
   result,
   resume,
+  START,
   settle,
   tick,
 } from './commands.ts';
@@ -91,12 +92,14 @@ describe('a cancel', () => {
 describe('why a worker is told to stop', () => {
   it.each<[string, Command, CancelReason]>([
     ['4.10: a cancel', cancel(5), CancelReason.CANCELLED],
-    ['4.4: a run timeout', tick(20_000), CancelReason.DEADLINE],
+    ['4.4: a run timeout', tick(20_000, new Map([['t1', 'away']])), CancelReason.DEADLINE],
     ['4.4: a total timeout', tick(100_000), CancelReason.DEADLINE],
+    ['4.4: a heartbeat timeout', tick(15_000, new Map([['t1', START]])), CancelReason.DEADLINE],
     ['4.9: an answer from outside', settle(result('done'), 5), CancelReason.SUPERSEDED],
     ['4.6: a loss, where it comes back', lose('t1', 'lost', 5), CancelReason.SUPERSEDED],
   ])('%s', (_, command, stop) => {
-    const { call } = given(RUNNING).when(command);
+    const beating = request({ policy: { heartbeatTimeout: 15_000 }, placement: placement('t1') });
+    const { call } = given(beating).when(command);
     expect(call.leases).toMatchObject([{ token: 't1', state: { kind: 'given_up', stop } }]);
   });
 });
@@ -157,6 +160,15 @@ describe('an interrupt that a call raised', () => {
     given(...history)
       .when(resume('q', 3_000, 'No.'))
       .leadsTo();
+  });
+
+  it('6.11: an answer finds its own interrupt among several', () => {
+    const sibling = request({ callId: 'c2', placement: placement('s1') });
+    const both = given(...ASKED, sibling, answer('s1', interrupt('r'), 1_500));
+    const { session } = both.when(resume('r', 2_000));
+    expect(session.calls.get('c1')).toMatchObject({ phase: { kind: 'interrupted', interruptId: 'q' } });
+    expect(session.calls.get('c2')).toMatchObject({ phase: { kind: 'waiting' } });
+    both.when(resume('other', 2_000)).leadsTo();
   });
 
   it('6.11: siblings run on', () => {
