@@ -1,18 +1,14 @@
 import { create } from '@bufbuild/protobuf';
-import {
-  type SessionEvent,
-  ToolCallCheckpointedSchema,
-  ToolCallRequeuedSchema,
-} from '../../gen/spindle/v1/event_pb.ts';
-import { InterruptResumedSchema } from '../../gen/spindle/v1/trigger_pb.ts';
+import { type SessionEvent, ToolCallCheckpointedSchema } from '../../gen/spindle/v1/event_pb.ts';
 import { decideAnswer } from './answer.ts';
 import { afterDispatch, finish } from './attempt.ts';
 import { totalDeadline } from './call.ts';
-import type { Command, ResumeCall } from './command.ts';
-import { about, type Draft, record } from './event.ts';
+import type { Command } from './command.ts';
+import { about, record } from './event.ts';
 import { leaseOf, lost, place, returned } from './lease.ts';
 import { refused } from './refusal.ts';
 import { decideRequest } from './request.ts';
+import { decideResume } from './resume.ts';
 import { type AnswerRuling, happened, NOTHING, type Ruling, refuse, stale } from './ruling.ts';
 import { type Session, timeIn } from './session.ts';
 import { decideSettle } from './settle.ts';
@@ -77,7 +73,7 @@ function rule(session: Session, command: Command): Ruling {
       );
     }
     case 'resume':
-      return resume(session, command);
+      return decideResume(session, command);
     case 'disown': {
       const call = session.calls.get(command.callId);
       return call?.phase.kind === 'waiting' ? happened(finish(call, { error: command.failure })) : NOTHING;
@@ -87,26 +83,4 @@ function rule(session: Session, command: Command): Ruling {
     default:
       return unreachable(command);
   }
-}
-
-/** The answer to an interrupt that a call raised: the same attempt runs again, or the call ends (6.11). */
-function resume(session: Session, command: ResumeCall): Ruling {
-  const { interruptId, payloadJson, denyReason } = command;
-  for (const call of session.calls.values()) {
-    if (call.phase.kind !== 'interrupted' || call.phase.interruptId !== interruptId) continue;
-    const { callId, attempt } = call;
-    const answered: Draft = {
-      kind: {
-        case: 'interruptResumed',
-        value: create(InterruptResumedSchema, { interruptId, callId, payloadJson }),
-      },
-    };
-    if (denyReason !== undefined) {
-      const text = denyReason === '' ? `${call.name} was denied.` : denyReason;
-      return happened(answered, finish(call, { error: afterDispatch(call, 'denied', text) }));
-    }
-    const again = create(ToolCallRequeuedSchema, { callId, attempt, reason: 'resumed' });
-    return happened(answered, { kind: { case: 'toolCallRequeued', value: again } });
-  }
-  return NOTHING;
 }

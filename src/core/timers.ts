@@ -54,7 +54,7 @@ export function expire(call: Call, { at, draw, heard }: Tick): Draft | undefined
     });
   }
   if (phase.kind === 'waiting') {
-    if (phase.from > at || !isOver(queueDeadline(call), at)) return undefined;
+    if (!isOver(queueDeadline(call), at)) return undefined;
     const error = timeout(call, 'queue_timeout', 'was not started: no worker was free in time.');
     return endAttempt(call, { failure: error, retryable: true, answered: false }, at, draw);
   }

@@ -198,6 +198,7 @@ describe('the heartbeat clock', () => {
   it('4.9: it does not run while the call is open', () => {
     const open = given(request({ policy, placement: placement('t1') }), answer('t1', defer(), 1_000));
     expect(wakes(open, 1_000)).toBe(100_000);
+    open.when(tick(50_000, heardAt(1_000))).leadsTo();
   });
 });
 
@@ -208,6 +209,7 @@ describe('time that stands still or goes back', () => {
   });
 
   it('7.2: a wall clock that was set back does not hold up a call that waits', () => {
+    expect(wakes(given(request({}, 3_600_000)), 0)).toBe(3_610_000);
     given(request({ placement: placement('t1') }, 3_600_000), lose('t1', 'never_held', 0))
       .when(place('t2', 1))
       .leadsTo(dispatched(1, 3_620_000));
