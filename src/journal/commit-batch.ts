@@ -13,7 +13,7 @@ export interface EncodedAppend {
 
 /**
  * Appends travel to the thread as one array of numbers, one of texts and one block of bytes. Cloning an object
- * and a byte array for each of them took four times as long (bench/journal.ts).
+ * and a byte array for each of them took four times as long: 4 µs instead of 1 µs each.
  */
 export function packCommit(calls: readonly (readonly EncodedAppend[])[]): PackedCommit {
   const numbers: number[] = [calls.length];

@@ -37,12 +37,7 @@ export function openingError(error: unknown, path: string): JournalError {
         error,
       );
     case SQLITE_NOTADB:
-      return new JournalError(
-        'not_a_journal',
-        `The file ${path} is not a database, or its first bytes are damaged. It was not changed. ` +
-          'Name another file, or restore this one from a backup.',
-        error,
-      );
+      return foreignFile(path, error);
     case SQLITE_CORRUPT:
       return corruptFile(error, path);
     case SQLITE_FULL:
@@ -81,6 +76,15 @@ export function corruptFile(error: unknown, path: string): JournalError {
   return new JournalError(
     'corrupt',
     `The journal ${path} is damaged: ${reasonOf(error)}. Restore it, with its -wal file, from a backup.`,
+    error,
+  );
+}
+
+export function foreignFile(path: string, error?: unknown): JournalError {
+  return new JournalError(
+    'not_a_journal',
+    `The file ${path} is not a database, or its first bytes are damaged. It was not changed. ` +
+      'Name another file, or restore this one from a backup.',
     error,
   );
 }
