@@ -1,4 +1,4 @@
-import type { ErrorObject } from 'ajv';
+import type { AnySchema, ErrorObject, ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
 import { MAX_CHECK_STEPS, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH } from '../core/limits.ts';
@@ -8,11 +8,11 @@ import { diagnose } from './diagnose.ts';
 import { dialectOf } from './dialect.ts';
 import { readJson } from './json-text.ts';
 import { isJsonObject, ownValue } from './json-value.ts';
-import { keywords } from './keywords.ts';
+import { keywords, linearRegExp } from './keywords.ts';
 import { checkMetaSchema } from './meta-schema.ts';
-import { matchesPattern, type Pattern } from './pattern.ts';
+import { findTooLarge, narrowed } from './narrow.ts';
 import { type Plain, plainSchema, type SchemaFault } from './plain.ts';
-import { findLoop } from './shape.ts';
+import { findLoop, usesUnevaluated } from './shape.ts';
 import { shortened, violation } from './violation.ts';
 
 export type Check = 'matches' | 'differs' | 'spent';
@@ -54,8 +54,8 @@ export function compileSchema(text: string): Compilation {
   const plaining = plainSchema(document, dialect, check);
   if (plaining.kind === 'faulty') return plaining;
   const { plain } = plaining;
-  const loop = findLoop(plain);
-  if (loop !== undefined) return { kind: 'faulty', fault: loop };
+  const shapeFault = findLoop(plain) ?? findTooLarge(plain);
+  if (shapeFault !== undefined) return { kind: 'faulty', fault: shapeFault };
   return compilePlain(plain);
 }
 
@@ -66,18 +66,22 @@ function compilePlain(plain: Plain): Compilation {
     logger: false,
     meta: false,
     validateSchema: false,
-    addUsedSchema: false,
-    messages: false,
     // Keys are data: what an object inherits is no property of it (1.6).
     ownProperties: true,
     inlineRefs: false,
-    code: { regExp: linearRegExp(plain.patterns, budget) },
+    // Optimizing makes compilation several times slower, and checks hardly faster.
+    code: { optimize: false, regExp: linearRegExp(plain.patterns, budget) },
   });
-  for (const keyword of keywords(budget)) {
+  // Keeping account of what has been evaluated makes code many times larger; few schemas ask for it.
+  ajv.opts.unevaluated = usesUnevaluated(plain.schema);
+  ajv.opts.dynamicRef = false;
+  for (const keyword of keywords(budget, plain.patterns)) {
     ajv.removeKeyword(String(keyword.keyword));
     ajv.addKeyword(keyword);
   }
-  const validate = ajv.compile(withCosts(plain.schema));
+  const validate = compileWithin(ajv, withCosts(narrowed(plain.schema)));
+  if (validate === undefined)
+    return faulty('', '', 'nests too many alternatives to be compiled: make it simpler');
   return {
     kind: 'compiled',
     validator: {
@@ -91,27 +95,23 @@ function compilePlain(plain: Plain): Compilation {
   };
 }
 
-/** What the validator itself stopped at: less helpful, and always there. */
-function lastError(errors: readonly ErrorObject[] | null | undefined): SchemaViolation {
-  const error = errors?.at(-1);
-  const keyword = error?.keyword ?? '';
-  return violation(
-    shortened(error?.instancePath ?? '', 1_000),
-    keyword,
-    `must satisfy "${keyword}" of its schema`,
-  );
+/** Undefined where the code that ajv writes nests deeper than the platform can read. */
+function compileWithin(ajv: Ajv2020, schema: AnySchema): ValidateFunction | undefined {
+  try {
+    return ajv.compile(schema);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
-/** What ajv calls for `pattern` and `patternProperties`. */
-function linearRegExp(patterns: ReadonlyMap<string, Pattern>, budget: Budget) {
-  const engine = (source: string) => {
-    const pattern = patterns.get(source);
-    if (pattern === undefined) throw new Error('a plain schema holds a pattern that was not compiled');
-    // Ajv keeps one program for each text that `toString` gives.
-    return { test: (text: string) => matchesPattern(pattern, text, budget), toString: () => source };
-  };
-  // Where ajv writes the code to a file, it would name the engine so; here it calls the engine itself.
-  return Object.assign(engine, { code: 'linearRegExp' });
+/** What the validator itself stopped at: less helpful, and always there. */
+function lastError(errors: readonly ErrorObject[] | null | undefined): SchemaViolation {
+  const { instancePath = '', keyword = '', message } = errors?.at(-1) ?? {};
+  // Ajv has no words for the keywords that are not its own.
+  const words =
+    message === undefined || message.startsWith('must pass') ? `must keep to "${keyword}"` : message;
+  return violation(instancePath, keyword, shortened(words));
 }
 
 function faulty(pointer: string, keyword: string, problem: string): Compilation {

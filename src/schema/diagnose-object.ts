@@ -1,5 +1,6 @@
 import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
-import { type Diagnosis, violationsOf } from './diagnose.ts';
+import { spend } from './budget.ts';
+import { type Diagnosis, STEP, violationsOf } from './diagnose.ts';
 import { childPointer, isJsonObject, type JsonObject, ownValue } from './json-value.ts';
 import { matchesPattern } from './pattern.ts';
 import type { PlainObject, PlainSchema } from './plain-schema.ts';
@@ -15,6 +16,7 @@ export function diagnoseObject(
   if (!isJsonObject(value)) return [];
   const keys = Object.keys(value);
   const { minProperties, maxProperties, propertyNames } = schema;
+  spend(diagnosis.budget, STEP * (keys.length + (schema.required?.length ?? 0)));
   const found = missingKeys(schema, value, path);
   if (minProperties !== undefined && keys.length < minProperties) {
     found.push(violation(path, 'minProperties', `must have at least ${minProperties} properties`));
