@@ -1,7 +1,7 @@
 /**
  * Assertions that ajv decides in ways that a foreign value can turn against it: comparing objects calls their
  * own `valueOf`, `uniqueItems` is quadratic, `multipleOf` knows no tolerance, lengths are counted however
- * long the string. These decide instead, and spend the budget. The diagnosis uses the same.
+ * long the string, and the empty name is never missed. These decide instead, and spend the budget. The diagnosis uses the same.
  */
 import { type Budget, spend } from './budget.ts';
 import { canonicalJson } from './json-value.ts';
@@ -61,6 +61,11 @@ function codePoints(text: string, budget: Budget): number {
     if (code < 0xdc00 || code > 0xdfff) count += 1;
   }
   return count;
+}
+
+export function hasKeys(object: object, names: readonly string[]): boolean {
+  for (const name of names) if (!Object.hasOwn(object, name)) return false;
+  return true;
 }
 
 /** Listing the keys of a large object takes some hundred nanoseconds for each. */

@@ -4,7 +4,7 @@ import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
 import { MAX_CHECK_STEPS, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH } from '../core/limits.ts';
 import { type Budget, within } from './budget.ts';
 import { withCosts } from './costs.ts';
-import { diagnose } from './diagnose.ts';
+import { type Check, checkByWalk, diagnose } from './diagnose.ts';
 import { dialectOf } from './dialect.ts';
 import { readJson } from './json-text.ts';
 import { isJsonObject, ownValue } from './json-value.ts';
@@ -14,8 +14,6 @@ import { findTooLarge, narrowed } from './narrow.ts';
 import { type Plain, plainSchema, type SchemaFault } from './plain.ts';
 import { findLoop, usesUnevaluated } from './shape.ts';
 import { shortened, violation } from './violation.ts';
-
-export type Check = 'matches' | 'differs' | 'spent';
 
 /** A compiled schema. It is made of nothing but the text, so equal texts may share one (2.4). */
 export interface Validator {
@@ -56,7 +54,17 @@ export function compileSchema(text: string): Compilation {
   const { plain } = plaining;
   const shapeFault = findLoop(plain) ?? findTooLarge(plain);
   if (shapeFault !== undefined) return { kind: 'faulty', fault: shapeFault };
-  return compilePlain(plain);
+  return usesUnevaluated(plain.schema) ? walked(plain) : compilePlain(plain);
+}
+
+/**
+ * Ajv's code for `unevaluatedProperties` beside `patternProperties` and `if` throws on some values, so the few
+ * schemas that use the keyword are walked instead, which is slower and says the same.
+ */
+function walked(plain: Plain): Compilation {
+  const explain = (value: unknown): readonly SchemaViolation[] =>
+    atLeastOne(diagnose(plain, value), undefined);
+  return { kind: 'compiled', validator: { plain, check: (value) => checkByWalk(plain, value), explain } };
 }
 
 function compilePlain(plain: Plain): Compilation {
@@ -72,8 +80,8 @@ function compilePlain(plain: Plain): Compilation {
     // Optimizing makes compilation several times slower, and checks hardly faster.
     code: { optimize: false, regExp: linearRegExp(plain.patterns, budget) },
   });
-  // Keeping account of what has been evaluated makes code many times larger; few schemas ask for it.
-  ajv.opts.unevaluated = usesUnevaluated(plain.schema);
+  // No plain schema asks for what these two keep account of, which makes code many times larger.
+  ajv.opts.unevaluated = false;
   ajv.opts.dynamicRef = false;
   for (const keyword of keywords(budget, plain.patterns)) {
     ajv.removeKeyword(String(keyword.keyword));
@@ -87,10 +95,7 @@ function compilePlain(plain: Plain): Compilation {
     validator: {
       plain,
       check: (value) => within(budget, MAX_CHECK_STEPS, () => (validate(value) ? 'matches' : 'differs')),
-      explain(value) {
-        const found = diagnose(plain, value);
-        return found.length > 0 ? found : [lastError(validate.errors)];
-      },
+      explain: (value) => atLeastOne(diagnose(plain, value), validate.errors),
     },
   };
 }
@@ -105,13 +110,16 @@ function compileWithin(ajv: Ajv2020, schema: AnySchema): ValidateFunction | unde
   }
 }
 
-/** What the validator itself stopped at: less helpful, and always there. */
-function lastError(errors: readonly ErrorObject[] | null | undefined): SchemaViolation {
-  const { instancePath = '', keyword = '', message } = errors?.at(-1) ?? {};
+/** Where words were too costly to find, what the validator itself stopped at has to do. */
+function atLeastOne(
+  found: readonly SchemaViolation[],
+  errors: readonly ErrorObject[] | null | undefined,
+): readonly SchemaViolation[] {
+  if (found.length > 0) return found;
+  const { instancePath = '', keyword = '', message = 'must match the schema' } = errors?.at(-1) ?? {};
   // Ajv has no words for the keywords that are not its own.
-  const words =
-    message === undefined || message.startsWith('must pass') ? `must keep to "${keyword}"` : message;
-  return violation(instancePath, keyword, shortened(words));
+  const words = message.startsWith('must pass') ? `must keep to "${keyword}"` : message;
+  return [violation(instancePath, keyword, shortened(words))];
 }
 
 function faulty(pointer: string, keyword: string, problem: string): Compilation {

@@ -2,6 +2,7 @@ import { _, type CodeKeywordDefinition } from 'ajv';
 import type { RegExpEngine, RegExpLike } from 'ajv/dist/types/index.js';
 import {
   equals,
+  hasKeys,
   hasUniqueItems,
   isAtLeastLong,
   isAtMostLong,
@@ -32,6 +33,8 @@ export function keywords(budget: Budget, patterns: ReadonlyMap<string, Pattern>)
     return {
       keyword,
       ...(type === undefined ? {} : { type }),
+      // On an object without keys, ajv skips what comes after `propertyNames`.
+      ...(type === 'object' ? { before: 'propertyNames' } : {}),
       code(context) {
         const all = context.gen.scopeValue('obj', { ref: tests });
         const index = tests.push(make(context.schema)) - 1;
@@ -49,6 +52,12 @@ export function keywords(budget: Budget, patterns: ReadonlyMap<string, Pattern>)
     tested('multipleOf', 'number', (divisor: number) => (value: number) => isMultipleOf(divisor, value)),
     tested('maxLength', 'string', (limit: number) => (text: string) => isAtMostLong(limit, text, budget)),
     tested('minLength', 'string', (limit: number) => (text: string) => isAtLeastLong(limit, text, budget)),
+    tested('required', 'object', (names: readonly string[]) => (value: object) => hasKeys(value, names)),
+    tested('dependentRequired', 'object', (names: Readonly<Record<string, readonly string[]>>) => {
+      const entries = Object.entries(names);
+      return (value: object) =>
+        entries.every(([name, others]) => !Object.hasOwn(value, name) || hasKeys(value, others));
+    }),
     tested('maxProperties', 'object', (limit: number) => (value: object) => keyCount(value, budget) <= limit),
     tested('minProperties', 'object', (limit: number) => (value: object) => keyCount(value, budget) >= limit),
     tested('format', undefined, (name: string) => (value: unknown) => keepsFormat(name, value, budget)),

@@ -70,19 +70,16 @@ describe('defining a tool', () => {
     expect(input(schema)).toContain(`at ${pointer}, keyword "${keyword}"`);
   });
 
-  it.each(
-    [
-      '',
-      'x',
-      '[]',
-      '"object"',
-      'null',
-      '1',
-      '{',
-      '{"type":"object","type":"string"}',
-      '{"type":"object"}}',
-    ].slice(1),
-  )('2.2: refuses what is no schema at all: %s', (text) => {
+  it.each([
+    'x',
+    '[]',
+    '"object"',
+    'null',
+    '1',
+    '{',
+    '{"type":"object","type":"string"}',
+    '{"type":"object"}}',
+  ])('2.2: refuses what is no schema at all: %s', (text) => {
     expect(input(text)).toContain('input schema, at the root');
   });
 
