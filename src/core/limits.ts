@@ -27,6 +27,14 @@ export const MAX_EXPLANATION_CHARS = 1_000;
 export const MAX_SCHEMA_BYTES = 256 * KIB;
 /** Compilation recurses over the schema (2.3). */
 export const MAX_SCHEMA_DEPTH = 64;
+/** Branches of one `oneOf`, and the like: the code for them nests, and compiling grows with the square. */
+export const MAX_SCHEMA_WIDTH = 256;
+/** Schemas inside one schema; the largest published ones have two thousand (2.3). */
+export const MAX_SUBSCHEMAS = 10_000;
+/** Places that references lead to; each becomes a function (2.3). */
+export const MAX_SCHEMA_DEFINITIONS = 1_000;
+/** Different patterns in one schema; each takes up to a millisecond to compile (2.3). */
+export const MAX_SCHEMA_PATTERNS = 250;
 /** A longer pattern is data in disguise, and compiles slowly; it is reported and not enforced (2.3). */
 export const MAX_PATTERN_CHARS = 4 * KIB;
 /** Instructions of a compiled pattern; each character of a string may visit all of them (2.3). */
@@ -37,11 +45,13 @@ export const MAX_PATTERN_INSTRUCTIONS = 4_096;
  */
 export const MAX_CHECK_STEPS = 2_500_000;
 /** What finding the words for a mismatch may cost, in the same steps. */
-export const MAX_DIAGNOSIS_STEPS = 100_000;
+export const MAX_DIAGNOSIS_STEPS = 500_000;
 /** Violations that one verdict records; a model is told of fewer (1.9). */
 export const MAX_VIOLATIONS = 20;
-/** A pointer or a quoted name in a violation, in UTF-16 code units: foreign names can be long. */
+/** A name or a pointer in the words of a violation, in UTF-16 code units: foreign names can be long. */
 export const MAX_VIOLATION_NAME_CHARS = 120;
+/** The instance_path of a violation, in UTF-16 code units. */
+export const MAX_POINTER_CHARS = 1_000;
 /** Remarks on one definition. */
 export const MAX_REMARKS = 20;
 /** Compiled validators are large; ones that fall out are compiled again when they are needed (2.4). */

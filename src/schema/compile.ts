@@ -1,21 +1,19 @@
-import type { ErrorObject } from 'ajv';
+import type { AnySchema, ErrorObject, ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
 import { MAX_CHECK_STEPS, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH } from '../core/limits.ts';
 import { type Budget, within } from './budget.ts';
 import { withCosts } from './costs.ts';
-import { diagnose } from './diagnose.ts';
+import { type Check, checkByWalk, diagnose } from './diagnose.ts';
 import { dialectOf } from './dialect.ts';
 import { readJson } from './json-text.ts';
 import { isJsonObject, ownValue } from './json-value.ts';
-import { keywords } from './keywords.ts';
+import { keywords, linearRegExp } from './keywords.ts';
 import { checkMetaSchema } from './meta-schema.ts';
-import { matchesPattern, type Pattern } from './pattern.ts';
+import { findTooLarge, narrowed } from './narrow.ts';
 import { type Plain, plainSchema, type SchemaFault } from './plain.ts';
-import { findLoop } from './shape.ts';
+import { findLoop, usesUnevaluated } from './shape.ts';
 import { shortened, violation } from './violation.ts';
-
-export type Check = 'matches' | 'differs' | 'spent';
 
 /** A compiled schema. It is made of nothing but the text, so equal texts may share one (2.4). */
 export interface Validator {
@@ -54,9 +52,19 @@ export function compileSchema(text: string): Compilation {
   const plaining = plainSchema(document, dialect, check);
   if (plaining.kind === 'faulty') return plaining;
   const { plain } = plaining;
-  const loop = findLoop(plain);
-  if (loop !== undefined) return { kind: 'faulty', fault: loop };
-  return compilePlain(plain);
+  const shapeFault = findLoop(plain) ?? findTooLarge(plain);
+  if (shapeFault !== undefined) return { kind: 'faulty', fault: shapeFault };
+  return usesUnevaluated(plain.schema) ? walked(plain) : compilePlain(plain);
+}
+
+/**
+ * Ajv's code for `unevaluatedProperties` beside `patternProperties` and `if` throws on some values, so the few
+ * schemas that use the keyword are walked instead, which is slower and says the same.
+ */
+function walked(plain: Plain): Compilation {
+  const explain = (value: unknown): readonly SchemaViolation[] =>
+    atLeastOne(diagnose(plain, value), undefined);
+  return { kind: 'compiled', validator: { plain, check: (value) => checkByWalk(plain, value), explain } };
 }
 
 function compilePlain(plain: Plain): Compilation {
@@ -66,52 +74,52 @@ function compilePlain(plain: Plain): Compilation {
     logger: false,
     meta: false,
     validateSchema: false,
-    addUsedSchema: false,
-    messages: false,
     // Keys are data: what an object inherits is no property of it (1.6).
     ownProperties: true,
     inlineRefs: false,
-    code: { regExp: linearRegExp(plain.patterns, budget) },
+    // Optimizing makes compilation several times slower, and checks hardly faster.
+    code: { optimize: false, regExp: linearRegExp(plain.patterns, budget) },
   });
-  for (const keyword of keywords(budget)) {
+  // No plain schema asks for what these two keep account of, which makes code many times larger.
+  ajv.opts.unevaluated = false;
+  ajv.opts.dynamicRef = false;
+  for (const keyword of keywords(budget, plain.patterns)) {
     ajv.removeKeyword(String(keyword.keyword));
     ajv.addKeyword(keyword);
   }
-  const validate = ajv.compile(withCosts(plain.schema));
+  const validate = compileWithin(ajv, withCosts(narrowed(plain.schema)));
+  if (validate === undefined)
+    return faulty('', '', 'nests too many alternatives to be compiled: make it simpler');
   return {
     kind: 'compiled',
     validator: {
       plain,
       check: (value) => within(budget, MAX_CHECK_STEPS, () => (validate(value) ? 'matches' : 'differs')),
-      explain(value) {
-        const found = diagnose(plain, value);
-        return found.length > 0 ? found : [lastError(validate.errors)];
-      },
+      explain: (value) => atLeastOne(diagnose(plain, value), validate.errors),
     },
   };
 }
 
-/** What the validator itself stopped at: less helpful, and always there. */
-function lastError(errors: readonly ErrorObject[] | null | undefined): SchemaViolation {
-  const error = errors?.at(-1);
-  const keyword = error?.keyword ?? '';
-  return violation(
-    shortened(error?.instancePath ?? '', 1_000),
-    keyword,
-    `must satisfy "${keyword}" of its schema`,
-  );
+/** Undefined where the code that ajv writes nests deeper than the platform can read. */
+function compileWithin(ajv: Ajv2020, schema: AnySchema): ValidateFunction | undefined {
+  try {
+    return ajv.compile(schema);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
-/** What ajv calls for `pattern` and `patternProperties`. */
-function linearRegExp(patterns: ReadonlyMap<string, Pattern>, budget: Budget) {
-  const engine = (source: string) => {
-    const pattern = patterns.get(source);
-    if (pattern === undefined) throw new Error('a plain schema holds a pattern that was not compiled');
-    // Ajv keeps one program for each text that `toString` gives.
-    return { test: (text: string) => matchesPattern(pattern, text, budget), toString: () => source };
-  };
-  // Where ajv writes the code to a file, it would name the engine so; here it calls the engine itself.
-  return Object.assign(engine, { code: 'linearRegExp' });
+/** Where words were too costly to find, what the validator itself stopped at has to do. */
+function atLeastOne(
+  found: readonly SchemaViolation[],
+  errors: readonly ErrorObject[] | null | undefined,
+): readonly SchemaViolation[] {
+  if (found.length > 0) return found;
+  const { instancePath = '', keyword = '', message = 'must match the schema' } = errors?.at(-1) ?? {};
+  // Ajv has no words for the keywords that are not its own.
+  const words = message.startsWith('must pass') ? `must keep to "${keyword}"` : message;
+  return [violation(instancePath, keyword, shortened(words))];
 }
 
 function faulty(pointer: string, keyword: string, problem: string): Compilation {

@@ -10,7 +10,11 @@ export const KEY_COST = 'spindleKeyCost';
 
 type Costed = boolean | { [keyword: string]: unknown };
 
-const NAMED = ['$defs', 'properties', 'patternProperties', 'dependentSchemas'] as const;
+/** A call of another function, and an error that a failing branch leaves behind, cost as much as keywords. */
+const CALL_SIZE = 10;
+const BRANCH_SIZE = 6;
+
+const NAMED = ['$defs', 'properties', 'patternProperties'] as const;
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const;
 const SINGLE = ['not', 'if', 'then', 'else'] as const;
 /** Applied once for each item or key, as often as the value wants. */
@@ -59,6 +63,8 @@ function copied(schema: PlainSchema): Charged {
     return copy.costed;
   };
   const own = (inner: PlainSchema): Costed => charged(inner).costed;
+  if (schema.$ref !== undefined) size += CALL_SIZE;
+  size += BRANCH_SIZE * ((schema.anyOf?.length ?? 0) + (schema.oneOf?.length ?? 0));
   for (const keyword of SINGLE) set(costed, keyword, schema[keyword], once);
   for (const keyword of REPEATED) set(costed, keyword, schema[keyword], own);
   for (const keyword of LISTS) set(costed, keyword, schema[keyword], (inners) => inners.map(once));

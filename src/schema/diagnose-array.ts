@@ -1,11 +1,12 @@
 import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
 import { hasUniqueItems } from './assertions.ts';
 import { type Diagnosis, violationsOf } from './diagnose.ts';
+import { evaluatedBy } from './evaluated.ts';
 import { childPointer } from './json-value.ts';
 import type { PlainObject } from './plain-schema.ts';
 import { violation } from './violation.ts';
 
-/** What is wrong with an array and its items. `unevaluatedItems` is left to the validator. */
+/** What is wrong with an array and its items. */
 export function diagnoseArray(
   schema: PlainObject,
   items: readonly unknown[],
@@ -45,6 +46,13 @@ export function diagnoseArray(
       found.push(
         violation(path, 'contains', `must contain at most ${maxContains} items of the counted form`),
       );
+    }
+  }
+  if (schema.unevaluatedItems !== undefined) {
+    const { unevaluatedItems } = schema;
+    const { all, members } = evaluatedBy(schema, items, diagnosis);
+    for (const [index, item] of all ? [] : [...items.entries()].filter(([at]) => !members.has(at))) {
+      found.push(...violationsOf(unevaluatedItems, item, childPointer(path, index), diagnosis));
     }
   }
   return found;

@@ -1,11 +1,13 @@
 import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
-import { type Diagnosis, violationsOf } from './diagnose.ts';
+import { spend } from './budget.ts';
+import { type Diagnosis, STEP, violationsOf } from './diagnose.ts';
+import { evaluatedBy } from './evaluated.ts';
 import { childPointer, isJsonObject, type JsonObject, ownValue } from './json-value.ts';
 import { matchesPattern } from './pattern.ts';
 import type { PlainObject, PlainSchema } from './plain-schema.ts';
 import { choices, quotedName, violation } from './violation.ts';
 
-/** What is wrong with an object and its members. `unevaluatedProperties` is left to the validator. */
+/** What is wrong with an object and its members. */
 export function diagnoseObject(
   schema: PlainObject,
   value: unknown,
@@ -15,6 +17,7 @@ export function diagnoseObject(
   if (!isJsonObject(value)) return [];
   const keys = Object.keys(value);
   const { minProperties, maxProperties, propertyNames } = schema;
+  spend(diagnosis.budget, STEP * (keys.length + (schema.required?.length ?? 0)));
   const found = missingKeys(schema, value, path);
   if (minProperties !== undefined && keys.length < minProperties) {
     found.push(violation(path, 'minProperties', `must have at least ${minProperties} properties`));
@@ -28,7 +31,24 @@ export function diagnoseObject(
       found.push(violation(path, 'propertyNames', `must not have a property named ${quotedName(key)}`));
     }
   }
+  if (schema.unevaluatedProperties !== undefined) {
+    const evaluated = evaluatedBy(schema, value, diagnosis);
+    for (const key of evaluated.all ? [] : keys.filter((each) => !evaluated.members.has(each))) {
+      found.push(...unevaluated(schema.unevaluatedProperties, key, value[key], path, diagnosis));
+    }
+  }
   return found;
+}
+
+function unevaluated(
+  schema: PlainSchema,
+  key: string,
+  value: unknown,
+  path: string,
+  diagnosis: Diagnosis,
+): SchemaViolation[] {
+  if (schema !== false) return violationsOf(schema, value, childPointer(path, key), diagnosis);
+  return [violation(path, 'unevaluatedProperties', `must not have the property ${quotedName(key)}`)];
 }
 
 function missingKeys(schema: PlainObject, value: JsonObject, path: string): SchemaViolation[] {

@@ -73,15 +73,17 @@ function unionViolation(
 ): SchemaViolation {
   const allowed: unknown[] = [];
   const types = new Set<string>();
+  let open = false;
   for (const branch of branches.map((each) => resolved(each, root))) {
     if (typeof branch === 'boolean') continue;
     if ('const' in branch) allowed.push(branch.const);
     else if (branch.enum !== undefined) allowed.push(...branch.enum);
-    else for (const type of branch.type ?? ['any other type']) types.add(type);
+    else if (branch.type !== undefined) for (const type of branch.type) types.add(type);
+    else open = true;
   }
-  const values = allowed.length === 0 ? [] : [`one of ${choices(allowed)}`];
+  const forms = [...(allowed.length === 0 ? [] : [`one of ${choices(allowed)}`]), ...types];
   const message = `must match one of ${branches.length} allowed forms`;
-  return violation(path, keyword, `${message}: ${[...values, ...types].join(' or ')}`);
+  return violation(path, keyword, open || forms.length === 0 ? message : `${message}: ${forms.join(' or ')}`);
 }
 
 function resolved(branch: PlainSchema, root: PlainSchema): PlainSchema {

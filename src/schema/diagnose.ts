@@ -1,5 +1,5 @@
 import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
-import { MAX_DIAGNOSIS_STEPS, MAX_VIOLATIONS } from '../core/limits.ts';
+import { MAX_CHECK_STEPS, MAX_DIAGNOSIS_STEPS, MAX_VIOLATIONS } from '../core/limits.ts';
 import { type Budget, spend, within } from './budget.ts';
 import { diagnoseArray } from './diagnose-array.ts';
 import { diagnoseObject } from './diagnose-object.ts';
@@ -11,12 +11,17 @@ import { type PlainObject, type PlainSchema, target } from './plain-schema.ts';
 import { hasType } from './shape.ts';
 import { violation } from './violation.ts';
 
+export type Check = 'matches' | 'differs' | 'spent';
+
 /** What a walk over a value and its schema needs. */
 export interface Diagnosis {
   readonly root: PlainSchema;
   readonly patterns: ReadonlyMap<string, Pattern>;
   readonly budget: Budget;
 }
+
+/** One schema on one value, or one key on one object, costs about this much. */
+export const STEP = 20;
 
 /** Finds what is wrong with one value by one schema. */
 export function violationsOf(
@@ -25,7 +30,7 @@ export function violationsOf(
   path: string,
   diagnosis: Diagnosis,
 ): SchemaViolation[] {
-  spend(diagnosis.budget, 1);
+  spend(diagnosis.budget, STEP);
   if (schema === true) return [];
   if (schema === false) return [violation(path, 'false schema', 'is not allowed here')];
   const wrongType = wrongTypeOf(schema, value, path);
@@ -44,15 +49,26 @@ export function violationsOf(
 
 /**
  * Words for a value that a validator has refused (1.9): the violations that are deepest in the value first, for
- * they are the most specific. None where the reason is one that this walk does not look for, or costs too much.
+ * they are the most specific. None where finding them costs too much.
  */
 export function diagnose(plain: Plain, value: unknown): readonly SchemaViolation[] {
-  const budget: Budget = { left: 0 };
-  const diagnosis: Diagnosis = { root: plain.schema, patterns: plain.patterns, budget };
-  const found = within(budget, MAX_DIAGNOSIS_STEPS, () => violationsOf(plain.schema, value, '', diagnosis));
+  const found = walk(plain, value, MAX_DIAGNOSIS_STEPS);
   if (found === 'spent') return [];
   const unique = new Map(found.map((each) => [`${each.instancePath} ${each.keyword} ${each.message}`, each]));
   return [...unique.values()].toSorted((left, right) => depth(right) - depth(left)).slice(0, MAX_VIOLATIONS);
+}
+
+/** The verdict of the walk itself, for schemas that are not compiled. */
+export function checkByWalk(plain: Plain, value: unknown): Check {
+  const found = walk(plain, value, MAX_CHECK_STEPS);
+  if (found === 'spent') return 'spent';
+  return found.length === 0 ? 'matches' : 'differs';
+}
+
+function walk({ schema, patterns }: Plain, value: unknown, steps: number): SchemaViolation[] | 'spent' {
+  const budget: Budget = { left: 0 };
+  const diagnosis: Diagnosis = { root: schema, patterns, budget };
+  return within(budget, steps, () => violationsOf(schema, value, '', diagnosis));
 }
 
 function depth({ instancePath }: SchemaViolation): number {

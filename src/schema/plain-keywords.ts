@@ -1,3 +1,4 @@
+import { MAX_SCHEMA_PATTERNS } from '../core/limits.ts';
 import { type Dialect, type Holds, holdsOf, REFUSED_KEYWORDS } from './dialect.ts';
 import { ENFORCED_FORMATS } from './formats.ts';
 import { isJsonObject, type JsonObject, ownValue } from './json-value.ts';
@@ -11,6 +12,7 @@ export interface Work {
   readonly dialect: Dialect;
   readonly references: References;
   readonly patterns: Map<string, Pattern>;
+  readonly unenforced: Set<string>;
   readonly remarks: Set<string>;
   /** Keywords that the dialect does not have. */
   readonly annotations: Set<string>;
@@ -179,7 +181,7 @@ function addPattern(node: Node, source: string, schema: PlainSchema): void {
 
 function hasUnenforced(node: Node): boolean {
   const sources = Object.keys(asObject(ownValue(node.schema, 'patternProperties')));
-  return sources.some((source) => compilePattern(source).kind !== 'pattern');
+  return sources.some((source) => !enforces(node, 'patternProperties', source));
 }
 
 function plainDependencies(node: Node, keyword: string, value: unknown): void {
@@ -202,6 +204,7 @@ function plainDependencies(node: Node, keyword: string, value: unknown): void {
 /** Whether a pattern can be enforced; where not, that is a fault or a remark (2.3). */
 function enforces(node: Node, keyword: string, source: string): boolean {
   if (node.work.patterns.has(source)) return true;
+  if (node.work.unenforced.has(source) || node.work.patterns.size > MAX_SCHEMA_PATTERNS) return false;
   const reading = compilePattern(source);
   switch (reading.kind) {
     case 'pattern':
@@ -211,6 +214,7 @@ function enforces(node: Node, keyword: string, source: string): boolean {
       fault(node, keyword, 'holds no valid regular expression: correct it');
       return false;
     case 'unenforced':
+      node.work.unenforced.add(source);
       remark(node, `a regular expression of "${keyword}" is not enforced: ${reading.reason}`);
       return false;
   }

@@ -36,7 +36,6 @@ export interface PlainObject {
   readonly if?: PlainSchema;
   readonly then?: PlainSchema;
   readonly else?: PlainSchema;
-  readonly dependentSchemas?: Readonly<Record<string, PlainSchema>>;
   readonly properties?: Readonly<Record<string, PlainSchema>>;
   readonly patternProperties?: Readonly<Record<string, PlainSchema>>;
   readonly additionalProperties?: PlainSchema;
@@ -66,23 +65,49 @@ export function inPlace(schema: PlainObject, root: PlainSchema): PlainSchema[] {
     ...(schema.anyOf ?? []),
     ...(schema.oneOf ?? []),
     ...[schema.not, schema.if, schema.then, schema.else].filter((inner) => inner !== undefined),
-    ...Object.values(schema.dependentSchemas ?? {}),
   ];
+}
+
+const SINGLE = [
+  'not',
+  'if',
+  'then',
+  'else',
+  'items',
+  'contains',
+  'additionalProperties',
+  'propertyNames',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+] as const;
+const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const;
+const NAMED = ['$defs', 'properties', 'patternProperties'] as const;
+
+/** The same schema with another in place of each that is right inside it. */
+export function mapChildren(schema: PlainObject, map: (inner: PlainSchema) => PlainSchema): PlainObject {
+  const copy: { -readonly [Keyword in keyof PlainObject]: PlainObject[Keyword] } = { ...schema };
+  for (const keyword of SINGLE) {
+    const inner = schema[keyword];
+    if (inner !== undefined) copy[keyword] = map(inner);
+  }
+  for (const keyword of LISTS) {
+    const inners = schema[keyword];
+    if (inners !== undefined) copy[keyword] = inners.map(map);
+  }
+  for (const keyword of NAMED) {
+    const inners = schema[keyword];
+    if (inners !== undefined) {
+      copy[keyword] = Object.fromEntries(Object.entries(inners).map(([name, inner]) => [name, map(inner)]));
+    }
+  }
+  return copy;
 }
 
 /** The schemas right inside one, definitions included. */
 export function children(schema: PlainObject): PlainSchema[] {
   return [
-    ...[schema.not, schema.if, schema.then, schema.else, schema.items, schema.contains],
-    ...[
-      schema.additionalProperties,
-      schema.propertyNames,
-      schema.unevaluatedProperties,
-      schema.unevaluatedItems,
-    ],
-    ...[schema.allOf, schema.anyOf, schema.oneOf, schema.prefixItems].flatMap((inners) => inners ?? []),
-    ...[schema.$defs, schema.properties, schema.patternProperties, schema.dependentSchemas].flatMap(
-      (inners) => Object.values(inners ?? {}),
-    ),
+    ...SINGLE.map((keyword) => schema[keyword]),
+    ...LISTS.flatMap((keyword) => schema[keyword] ?? []),
+    ...NAMED.flatMap((keyword) => Object.values(schema[keyword] ?? {})),
   ].filter((inner) => inner !== undefined);
 }

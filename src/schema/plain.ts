@@ -41,6 +41,7 @@ export function plainSchema(
     dialect,
     references,
     patterns: new Map(),
+    unenforced: new Set(),
     remarks: new Set(),
     annotations: new Set(),
     origin: new WeakMap(),

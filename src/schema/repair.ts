@@ -30,8 +30,9 @@ export interface Repaired {
 export function repairObject(text: string, stoppedForLength: boolean): Repaired | undefined {
   if (Buffer.byteLength(text) > MAX_REPAIR_BYTES) return undefined;
   const used = new Set<RepairStep>();
-  let inner = text.trim();
-  const fenced = unfence(inner);
+  // White space at the end stays: it tells a whole number from one that was cut (1.8).
+  let inner = text;
+  const fenced = unfence(text.trim());
   if (fenced !== undefined) {
     used.add('fence');
     inner = fenced;
@@ -56,15 +57,12 @@ export function repairObject(text: string, stoppedForLength: boolean): Repaired 
 function unfence(text: string): string | undefined {
   const mark = /^`{3,}/.exec(text)?.[0];
   if (mark === undefined || text.length < 2 * mark.length || !text.endsWith(mark)) return undefined;
-  return text
-    .slice(mark.length, -mark.length)
-    .replace(/^[\w+.-]+/, '')
-    .trim();
+  return text.slice(mark.length, -mark.length).replace(/^[\w+.-]+/, '');
 }
 
 /** What a JSON string holds; undefined where the text is none. */
 function decodeString(text: string): string | undefined {
-  if (!text.startsWith('"')) return undefined;
+  if (!text.trimStart().startsWith('"')) return undefined;
   const reading = readJson(text, ARGUMENT_LIMITS);
   return reading.kind === 'json' && reading.root === 'string' ? String(JSON.parse(text)) : undefined;
 }

@@ -66,6 +66,13 @@ export function hasType(types: readonly string[], value: unknown): boolean {
   return types.includes(type) || (type === 'integer' && types.includes('number'));
 }
 
+export function usesUnevaluated(root: PlainSchema): boolean {
+  for (const schema of everySchema(root)) {
+    if (schema.unevaluatedItems !== undefined || schema.unevaluatedProperties !== undefined) return true;
+  }
+  return false;
+}
+
 function* everySchema(schema: PlainSchema): Iterable<PlainObject> {
   if (typeof schema === 'boolean') return;
   yield schema;

@@ -1,10 +1,14 @@
 import { create } from '@bufbuild/protobuf';
 import { type SchemaViolation, SchemaViolationSchema } from '../../gen/spindle/v1/tool_pb.ts';
-import { MAX_VIOLATION_NAME_CHARS } from '../core/limits.ts';
+import { MAX_POINTER_CHARS, MAX_VIOLATION_NAME_CHARS } from '../core/limits.ts';
 
 /** Says one thing that is wrong with a value, without a word of the value (1.9, 9.4). */
 export function violation(instancePath: string, keyword: string, message: string): SchemaViolation {
-  return create(SchemaViolationSchema, { instancePath, keyword, message });
+  return create(SchemaViolationSchema, {
+    instancePath: shortened(instancePath, MAX_POINTER_CHARS),
+    keyword,
+    message,
+  });
 }
 
 /** Shortens foreign text to a length that messages can carry, without cutting a character in half. */
