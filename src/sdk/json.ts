@@ -67,7 +67,7 @@ function checkContainer(container: object, path: string, walk: Walk): void {
 }
 
 function refusal(walk: Walk, path: string, found: string): Error {
-  return new Error(`${walk.what} is not JSON: ${path === '' ? 'it' : path} is ${found}`);
+  return new Error(`${walk.what} cannot be JSON: ${path === '' ? 'it' : path} is ${found}`);
 }
 
 function describeInstance(container: object): string {

@@ -67,6 +67,8 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
   let openedAt: Instant = 0;
   /** Since when nothing has been heard of the engine, while somebody waits for it. */
   let outageSince: Instant | undefined;
+  /** How the last stream ended, for whoever hears that the engine is out of reach. */
+  let lastEnd = 'the connection was not made in time';
   let disarm = (): void => undefined;
 
   function connect(): void {
@@ -102,7 +104,7 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
   /** A connection attempt may hang, and then nothing but time ends the wait for it. */
   function watchOutage(): void {
     rearm((outageSince ?? clock.now()) + options.unavailableAfterMs, () => {
-      if (outageSince !== undefined && !connected) unavailable('the connection is not made in time');
+      if (outageSince !== undefined && !connected) unavailable();
     });
   }
 
@@ -169,16 +171,19 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
 
   function retry(end: StreamEnd): void {
     drop();
+    lastEnd = end.details;
     const now = clock.now();
     outageSince ??= now;
     const at = now + backoff.next();
-    if (at - outageSince >= options.unavailableAfterMs) unavailable(end.details);
+    if (at - outageSince >= options.unavailableAfterMs) unavailable();
     else rearm(at, connect);
   }
 
-  function unavailable(why: string): void {
+  function unavailable(): void {
     const end = { code: statusCode('UNAVAILABLE') };
-    failAll(new SpindleError(`the engine is out of reach: ${why}. A call may go on: read it by its id`, end));
+    failAll(
+      new SpindleError(`the engine is out of reach (${lastEnd}); a call may go on: read it by its id`, end),
+    );
   }
 
   function failAll(error: SpindleError): void {
