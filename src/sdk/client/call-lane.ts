@@ -12,18 +12,14 @@ import type { Duplex, DuplexListener } from '../grpc/stream.ts';
 import type { SdkClock, SdkRandom, StreamEnd } from '../ports.ts';
 import { endsReconnecting, SpindleError, statusCode } from '../spindle-error.ts';
 import { createCallOutbox } from './call-outbox.ts';
+import { refusalStatus } from './refusal-status.ts';
+import { createWaitingCalls, type Waiter, type WaitingCall } from './waiting-calls.ts';
 
 export interface LanePorts {
   readonly clock: SdkClock;
   readonly random: SdkRandom;
   readonly soon: (run: () => void) => void;
   readonly connect: (listener: DuplexListener<StreamCallsResponse>) => Duplex;
-}
-
-/** Whoever waits for a call. One of the two ends it: an update that is the last, or `fail`. */
-export interface Waiter {
-  update(update: CallUpdate): void;
-  fail(error: SpindleError): void;
 }
 
 /**
@@ -39,14 +35,6 @@ export interface CallLane {
   close(): void;
 }
 
-interface Waiting {
-  readonly request: CallToolRequest;
-  readonly encoded: Uint8Array;
-  readonly waiters: Set<Waiter>;
-  /** It is to be stopped, on this stream or on the next. */
-  cancelled: boolean;
-}
-
 export interface LaneOptions {
   readonly maxInFlight: number;
   /** How long an engine may be out of reach before the calls that wait for it fail. */
@@ -55,7 +43,7 @@ export interface LaneOptions {
 
 export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane {
   const { clock } = ports;
-  const calls = new Map<string, Waiting>();
+  const calls = createWaitingCalls();
   const outbox = createCallOutbox();
   const backoff = createBackoff(ports.random.draw);
   let stream: Duplex | undefined;
@@ -93,9 +81,9 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
         if (ours()) ended(end);
       },
     });
-    for (const [callId, { encoded, cancelled }] of calls) {
+    for (const { request, encoded, cancelled } of calls) {
       outbox.call(encoded);
-      if (cancelled) outbox.cancel(callId);
+      if (cancelled) outbox.cancel(request.callId);
     }
     flushSoon();
     watchOutage();
@@ -121,6 +109,7 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     blocked = false;
     connected = false;
     outbox.clear();
+    calls.sweep();
   }
 
   function received(response: StreamCallsResponse): void {
@@ -136,7 +125,7 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     outageSince = undefined;
     disarm();
     backoff.reset();
-    if (calls.size === 0) rest();
+    if (!calls.awaited()) rest();
   }
 
   /** Nobody waits: the stream may be needed again soon, and goes if it is not. */
@@ -149,14 +138,14 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     const call = calls.get(update.callId);
     if (call === undefined) return;
     if (update.kind.case === 'refused') {
-      const { code, message, retryable } = update.kind.value;
+      const { code, message } = update.kind.value;
       if (code === 'shutting_down') return;
-      calls.delete(update.callId);
-      const end = { code: refusalStatus(code, retryable), reason: code, metadata: { callId: update.callId } };
+      calls.forget(call);
+      const end = { code: refusalStatus(code), reason: code, metadata: { call_id: update.callId } };
       for (const waiter of call.waiters) waiter.fail(new SpindleError(message, end));
       return;
     }
-    if (update.kind.case === 'finished') calls.delete(update.callId);
+    if (update.kind.case === 'finished') calls.forget(call);
     for (const waiter of call.waiters) waiter.update(update);
   }
 
@@ -164,7 +153,7 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     stream = undefined;
     // It was there for as long as an outage may last: what comes now is another outage.
     if (connected && clock.now() - openedAt >= options.unavailableAfterMs) outageSince = undefined;
-    if (calls.size === 0) drop();
+    if (!calls.awaited()) drop();
     else if (endsReconnecting(end.code)) failAll(new SpindleError(end.details, end));
     else retry(end);
   }
@@ -190,9 +179,10 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     drop();
     outageSince = undefined;
     backoff.reset();
-    const failed = [...calls.values()];
-    calls.clear();
-    for (const { waiters } of failed) for (const waiter of waiters) waiter.fail(error);
+    for (const call of [...calls]) {
+      calls.forget(call);
+      for (const waiter of call.waiters) waiter.fail(error);
+    }
   }
 
   function flushSoon(): void {
@@ -210,7 +200,7 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     }
   }
 
-  function join(call: Waiting, request: CallToolRequest, waiter: Waiter): void {
+  function join(call: WaitingCall, request: CallToolRequest, waiter: Waiter): void {
     if (call.request.name !== request.name || call.request.arguments !== request.arguments) {
       const { callId } = request;
       throw refusal(
@@ -219,7 +209,7 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
         `call ${callId} has another name or other arguments`,
       );
     }
-    call.waiters.add(waiter);
+    calls.attach(call, waiter);
   }
 
   return {
@@ -241,10 +231,11 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
       if (encoded.length + MESSAGE_OVERHEAD_BYTES > MAX_MESSAGE_BYTES) {
         throw refusal('RESOURCE_EXHAUSTED', 'request_too_large', `the call has ${encoded.length} bytes`);
       }
-      const idle = calls.size === 0;
-      calls.set(request.callId, { request, encoded, waiters: new Set([waiter]), cancelled: false });
+      const idle = !calls.awaited();
+      calls.add(request, encoded, waiter);
       if (stream !== undefined) {
-        if (idle) disarm();
+        if (idle && outageSince === undefined) disarm();
+        else if (idle) watchOutage();
         outbox.call(encoded);
         flushSoon();
       } else if (idle) {
@@ -254,16 +245,13 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     leave(callId, waiter) {
       const call = calls.get(callId);
       if (call === undefined) return;
-      call.waiters.delete(waiter);
-      // One that is to be stopped stays until the engine has said that it has.
-      if (call.waiters.size > 0 || call.cancelled) return;
-      calls.delete(callId);
-      if (calls.size === 0) rest();
+      calls.detach(call, waiter);
+      if (!calls.awaited()) rest();
     },
     cancel(callId) {
       const call = calls.get(callId);
       if (call === undefined) return;
-      call.cancelled = true;
+      calls.stop(call);
       if (stream === undefined) return;
       outbox.cancel(callId);
       flushSoon();
@@ -277,11 +265,4 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
 
 function refusal(code: Parameters<typeof statusCode>[0], reason: string, message: string): SpindleError {
   return new SpindleError(message, { code: statusCode(code), reason });
-}
-
-/** A refusal on the stream has no gRPC status of its own; what it says about trying again is kept. */
-function refusalStatus(reason: string, retryable: boolean): number {
-  if (reason === 'call_id_conflict') return statusCode('ALREADY_EXISTS');
-  if (reason === 'not_permitted') return statusCode('PERMISSION_DENIED');
-  return statusCode(retryable ? 'RESOURCE_EXHAUSTED' : 'INVALID_ARGUMENT');
 }

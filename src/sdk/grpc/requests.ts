@@ -90,7 +90,7 @@ export function createRequests(options: ConnectOptions & { readonly timeoutMs: M
 }
 
 function errorOf(error: ServiceError): SpindleError {
-  return new SpindleError(error.details, endOf(error), { cause: error });
+  return new SpindleError(error.details, endOf(error));
 }
 
 function isServiceError(error: unknown): error is ServiceError {

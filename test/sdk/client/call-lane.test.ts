@@ -95,8 +95,8 @@ function finished(callId: string): MessageInitShape<typeof CallUpdateSchema> {
   return { callId, kind: { case: 'finished', value: { callId, attempts: 1 } } };
 }
 
-function refused(callId: string, code: string, retryable = false): MessageInitShape<typeof CallUpdateSchema> {
-  return { callId, kind: { case: 'refused', value: { code, message: `it is ${code}`, retryable } } };
+function refused(callId: string, code: string): MessageInitShape<typeof CallUpdateSchema> {
+  return { callId, kind: { case: 'refused', value: { code, message: `it is ${code}` } } };
 }
 
 describe('a lane of calls', () => {
@@ -168,16 +168,16 @@ describe('a lane of calls', () => {
   });
 
   it.each([
-    ['call_id_conflict', false, 'ALREADY_EXISTS'],
-    ['overloaded', true, 'RESOURCE_EXHAUSTED'],
-    ['invalid_request', false, 'INVALID_ARGUMENT'],
-  ])('a refusal with %s fails its call alone', (reason, retryable, code) => {
+    ['call_id_conflict', 'ALREADY_EXISTS'],
+    ['overloaded', 'RESOURCE_EXHAUSTED'],
+    ['invalid_request', 'INVALID_ARGUMENT'],
+  ])('a refusal with %s fails its call alone', (reason, code) => {
     const { lane, stream, settle } = startLane();
     const [a, b] = [waiter(), waiter()];
     lane.add(call('a'), a);
     lane.add(call('b'), b);
     settle();
-    stream().send(refused('a', reason, retryable));
+    stream().send(refused('a', reason));
     expect(a.errors).toMatchObject([{ reason, code, message: `it is ${reason}` }]);
     expect(b.errors).toEqual([]);
   });
@@ -187,7 +187,7 @@ describe('a lane of calls', () => {
     const a = waiter();
     lane.add(call('a'), a);
     settle();
-    stream().send(refused('a', 'shutting_down', true));
+    stream().send(refused('a', 'shutting_down'));
     expect(streams[0]?.open).toBe(false);
     clock.advance(250);
     settle();
@@ -275,6 +275,32 @@ describe('a lane of calls', () => {
     clock.advance(250);
     settle();
     expect(stream()).toMatchObject({ calls: ['stopped'], cancels: ['stopped'] });
+  });
+
+  it('4.12: whoever asks again for a call whose wait has ended joins it on its stream', () => {
+    const { lane, clock, stream, settle } = startLane();
+    const [early, late] = [waiter(), waiter()];
+    lane.add(call('a'), early);
+    settle();
+    lane.leave('a', early);
+    clock.advance(4_000);
+    lane.add(call('a'), late);
+    settle();
+    expect(stream().calls).toEqual(['a']);
+    stream().send(finished('a'));
+    expect([early.updates.length, late.updates.length]).toEqual([0, 1]);
+    clock.advance(5_000);
+    expect(stream().open).toBe(false);
+  });
+
+  it('a connection that hangs is noticed by a call that came while nobody waited', () => {
+    const { lane, clock } = startLane({ unavailableAfterMs: 3_000 });
+    const [early, late] = [waiter(), waiter()];
+    lane.add(call('a'), early);
+    lane.leave('a', early);
+    lane.add(call('b'), late);
+    clock.advance(3_000);
+    expect(late.errors).toMatchObject([{ code: 'UNAVAILABLE' }]);
   });
 
   it('closing fails what waits, and what comes later', () => {

@@ -186,7 +186,7 @@ describe('a client over grpc-js', () => {
     await expect(client.call('weather', {}, { signal: controller.signal })).rejects.toThrow('never mind');
     await expect(client.call('weather', {}, { timeoutMs: 1, callId: 'slow' })).rejects.toMatchObject({
       code: 'DEADLINE_EXCEEDED',
-      metadata: { callId: 'slow' },
+      metadata: { call_id: 'slow' },
     });
     const events = client.stream('weather', {}, { timeoutMs: 1 });
     await expect(events.next()).rejects.toMatchObject({ reason: 'wait_timeout' });
@@ -260,7 +260,7 @@ describe('a client over grpc-js', () => {
         const info = create(ErrorInfoSchema, {
           reason: 'call_not_found',
           domain: 'spindle.v1',
-          metadata: { callId: 'c' },
+          metadata: { call_id: 'c' },
         });
         const packed = toBinary(
           StatusSchema,
@@ -276,7 +276,7 @@ describe('a client over grpc-js', () => {
       code: 'NOT_FOUND',
       reason: 'call_not_found',
       message: 'There is no call c.',
-      metadata: { callId: 'c' },
+      metadata: { call_id: 'c' },
     });
   });
 
