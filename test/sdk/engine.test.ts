@@ -156,23 +156,40 @@ describe('the SDK and an engine', () => {
     })();
     await expect(reading).rejects.toThrow('never mind');
     expect(await aborted.promise).toMatchObject({ reason: 'cancelled' });
-    expect(await client.call(patient, {}, { callId: 'p' })).toMatchObject({
-      ok: false,
-      error: { code: 'cancelled' },
+    const events: CallEvent[] = [];
+    for await (const event of client.watch('p')) events.push(event);
+    expect(events.at(-1)).toMatchObject({
+      kind: 'finished',
+      result: { ok: false, error: { code: 'cancelled' } },
     });
   });
 
   it('4.12: the same id joins the call, with other arguments it is refused', async () => {
     let runs = 0;
-    const count = defineTool({ name: 'count', description: 'Counts.', execute: () => ++runs });
+    const started = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<string>();
+    const count = defineTool({
+      name: 'count',
+      description: 'Counts.',
+      execute() {
+        runs += 1;
+        started.resolve();
+        return finish.promise;
+      },
+    });
     const { client, engine } = await system([count]);
     await using other = createClient({ address: engine.grpcAddress });
-    expect(await client.call(count, { a: 1 }, { callId: 'c' })).toMatchObject({ text: '1' });
-    expect(await other.call(count, { a: 1 }, { callId: 'c' })).toMatchObject({ text: '1' });
-    await expect(client.call(count, { a: 2 }, { callId: 'c' })).rejects.toMatchObject({
+    const first = client.call(count, { a: 1 }, { callId: 'c' });
+    await started.promise;
+    const joined = other.call(count, { a: 1 }, { callId: 'c' });
+    await expect(other.call(count, { a: 2 }, { callId: 'c' })).rejects.toMatchObject({
       code: 'ALREADY_EXISTS',
       reason: 'call_id_conflict',
     });
+    finish.resolve('done');
+    expect(await first).toMatchObject({ ok: true, text: 'done' });
+    expect(await joined).toMatchObject({ ok: true, text: 'done' });
+    expect(runs).toBe(1);
   });
 
   it('5.9: a drain lets a running call finish', async () => {

@@ -113,10 +113,8 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
   }
 
   function received(response: StreamCallsResponse): void {
-    const parting = response.updates.find(
-      ({ kind }) => kind.case === 'refused' && kind.value.code === 'shutting_down',
-    );
-    for (const update of response.updates) if (update !== parting) deliver(update);
+    for (const update of response.updates) if (!isParting(update)) deliver(update);
+    const parting = response.updates.find(isParting);
     if (parting?.kind.case === 'refused') {
       // The engine that takes its place makes the call, or joins it.
       retry({ code: statusCode('UNAVAILABLE'), details: parting.kind.value.message });
@@ -139,7 +137,6 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     if (call === undefined) return;
     if (update.kind.case === 'refused') {
       const { code, message } = update.kind.value;
-      if (code === 'shutting_down') return;
       calls.forget(call);
       const end = { code: refusalStatus(code), reason: code, metadata: { call_id: update.callId } };
       for (const waiter of call.waiters) waiter.fail(new SpindleError(message, end));
@@ -261,6 +258,13 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
       failAll(refusal('CANCELLED', 'client_closed', 'the client was closed while it waited for the call'));
     },
   };
+}
+
+/** The engine goes away, or the call has gone to another one: no word about the call itself. */
+function isParting({ kind }: CallUpdate): boolean {
+  return (
+    kind.case === 'refused' && (kind.value.code === 'shutting_down' || kind.value.code === 'session_moved')
+  );
 }
 
 function refusal(code: Parameters<typeof statusCode>[0], reason: string, message: string): SpindleError {

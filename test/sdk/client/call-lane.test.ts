@@ -182,19 +182,22 @@ describe('a lane of calls', () => {
     expect(b.errors).toEqual([]);
   });
 
-  it('an engine that shuts down is no refusal: the call goes to whoever takes its place', () => {
-    const { lane, clock, streams, stream, settle } = startLane();
-    const a = waiter();
-    lane.add(call('a'), a);
-    settle();
-    stream().send(refused('a', 'shutting_down'));
-    expect(streams[0]?.open).toBe(false);
-    clock.advance(250);
-    settle();
-    expect(stream().calls).toEqual(['a']);
-    stream().send(finished('a'));
-    expect(a.updates).toHaveLength(1);
-  });
+  it.each(['shutting_down', 'session_moved'])(
+    '%s is no refusal: the call goes to whoever takes the place of the engine',
+    (reason) => {
+      const { lane, clock, streams, stream, settle } = startLane();
+      const a = waiter();
+      lane.add(call('a'), a);
+      settle();
+      stream().send(refused('a', reason));
+      expect(streams[0]?.open).toBe(false);
+      clock.advance(250);
+      settle();
+      expect(stream().calls).toEqual(['a']);
+      stream().send(finished('a'));
+      expect(a.updates).toHaveLength(1);
+    },
+  );
 
   it.each([16, 7, 3, 12])('status %i fails what waits at once', (code) => {
     const { lane, stream, settle } = startLane();
