@@ -47,7 +47,7 @@ function pathText(path: readonly (string | number)[]): string {
 function withObjectRoot(schema: Record<string, unknown>): JsonSchema {
   const { $schema, type, ...rest } = schema;
   if (type === 'object') return schema;
-  if (type !== undefined) {
+  if (type !== undefined && !(Array.isArray(type) && type.includes('object'))) {
     throw new Error(
       `arguments are a JSON object, and this schema's root is ${JSON.stringify(type)}: wrap it in z.object`,
     );

@@ -1,8 +1,17 @@
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
-import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
 import type { Millis } from '../core/time.ts';
 import type { Block } from './block.ts';
 import type { JsonValue } from './json.ts';
+
+/** One way in which the arguments do not match. Holds none of their values (1.9). */
+export type Violation = {
+  /** JSON Pointer to the offending value; empty for the root. */
+  readonly instancePath: string;
+  /** The schema keyword that failed. */
+  readonly keyword: string;
+  /** What is wrong, in one sentence. */
+  readonly message: string;
+};
 
 /** What the engine found when it checked the arguments (1.2). */
 export type InputVerdict =
@@ -12,7 +21,7 @@ export type InputVerdict =
   | {
       readonly status: 'invalid';
       readonly repairs: readonly string[];
-      readonly violations: readonly SchemaViolation[];
+      readonly violations: readonly Violation[];
     }
   /** Not a JSON object. */
   | { readonly status: 'malformed'; readonly error: string };

@@ -11,6 +11,7 @@ export {
   type ProgressReport,
   type StopReason,
   type ToolContext,
+  type Violation,
 } from './context.ts';
 export type { InputAnswer, InvalidInput } from './invalid-input.ts';
 export type { JsonObject, JsonValue } from './json.ts';

@@ -23,5 +23,5 @@ export {
   type Verdict,
 } from './client/client.ts';
 export * from './definitions.ts';
-export { type ConnectOptions, DEFAULT_ADDRESS, type TlsOptions } from './grpc/channel.ts';
+export { type ConnectOptions, DEFAULT_ADDRESS, type TlsOptions } from './grpc/connect-options.ts';
 export { SpindleError, type StatusName } from './spindle-error.ts';

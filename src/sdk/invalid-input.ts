@@ -1,7 +1,8 @@
 import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
-import type { SchemaViolation } from '../../gen/spindle/v1/tool_pb.ts';
+import type { ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
 import type { ToolExecute } from '../../gen/spindle/v1/trigger_pb.ts';
 import type { Dispatch } from '../../gen/spindle/v1/worker_service_pb.ts';
+import type { InputVerdict, Violation } from './context.ts';
 import type { JsonValue } from './json.ts';
 
 // Registered, so that two copies of this package in one process know each other's markers.
@@ -27,7 +28,7 @@ export type InvalidInput = {
       readonly status: 'invalid';
       /** The value of the arguments. */
       readonly value: JsonValue;
-      readonly violations: readonly SchemaViolation[];
+      readonly violations: readonly Violation[];
     }
   | { readonly status: 'malformed'; readonly error: string }
 );
@@ -55,14 +56,33 @@ export function invalidInputOf(dispatch: Dispatch, execute: ToolExecute): Invali
   const status = execute.input?.status;
   switch (status?.case) {
     case 'invalid': {
-      const { repairedJson, violations } = status.value;
+      const { repairedJson } = status.value;
       // The engine parsed this text, strictly, before it called it invalid rather than malformed.
       const value: JsonValue = JSON.parse(repairedJson ?? execute.arguments);
-      return { ...common, status: 'invalid', value, violations };
+      return { ...common, status: 'invalid', value, violations: violationsOf(status.value) };
     }
     case 'malformed':
       return { ...common, status: 'malformed', error: status.value.error };
     default:
       return undefined;
   }
+}
+
+/** The verdict as a handler reads it. One that this version does not know counts as valid: Zod still looks. */
+export function verdictOf(input: ToolInput | undefined): InputVerdict {
+  const status = input?.status;
+  switch (status?.case) {
+    case 'invalid': {
+      const { repairs } = status.value;
+      return { status: 'invalid', repairs, violations: violationsOf(status.value) };
+    }
+    case 'malformed':
+      return { status: 'malformed', error: status.value.error };
+    default:
+      return { status: 'valid', repairs: status?.value?.repairs ?? [] };
+  }
+}
+
+function violationsOf(invalid: { readonly violations: readonly Violation[] }): readonly Violation[] {
+  return invalid.violations.map(({ instancePath, keyword, message }) => ({ instancePath, keyword, message }));
 }

@@ -55,8 +55,9 @@ function checkContainer(container: object, path: string, walk: Walk): void {
     for (let index = 0; index < container.length; index++) check(container[index], `${path}/${index}`, walk);
   } else {
     const prototype: unknown = Object.getPrototypeOf(container);
-    if (prototype !== Object.prototype && prototype !== null)
-      throw refusal(walk, path, describeInstance(container));
+    const plain =
+      (prototype === Object.prototype || prototype === null) && messageName(container) === undefined;
+    if (!plain) throw refusal(walk, path, describeInstance(container));
     for (const [key, member] of Object.entries(container)) {
       walk.wellFormed &&= key.isWellFormed();
       if (member !== undefined) check(member, `${path}/${pointerToken(key)}`, walk);
@@ -66,15 +67,21 @@ function checkContainer(container: object, path: string, walk: Walk): void {
 }
 
 function refusal(walk: Walk, path: string, found: string): Error {
-  return new Error(`${walk.what} is not JSON: ${path === '' ? 'it' : path} is ${found}`);
+  return new Error(`${walk.what} cannot be JSON: ${path === '' ? 'it' : path} is ${found}`);
 }
 
 function describeInstance(container: object): string {
   if (container instanceof Date) return 'a Date: send its toISOString()';
-  const { $typeName } = container as { readonly $typeName?: unknown };
-  if (typeof $typeName === 'string') return `a message ${$typeName}, which belongs in \`content\``;
+  const message = messageName(container);
+  if (message !== undefined) return `a message ${message}, which belongs in \`content\``;
   const name = (container.constructor as { readonly name?: unknown } | undefined)?.name;
   return `an instance of ${typeof name === 'string' && name !== '' ? name : 'a class'}: send a plain object`;
+}
+
+/** A block or a result among data is a mistake: its JSON would be the insides of a message. */
+function messageName(container: object): string | undefined {
+  const { $typeName } = container as { readonly $typeName?: unknown };
+  return typeof $typeName === 'string' && $typeName.startsWith('spindle.') ? $typeName : undefined;
 }
 
 function pointerToken(key: string): string {

@@ -6,13 +6,8 @@ import { MAX_CHECKPOINT_BYTES } from '../core/limits.ts';
 import { type Instant, millisOf } from '../core/time.ts';
 import { blockOf } from './block.ts';
 import { bytesOf } from './content.ts';
-import {
-  deferral,
-  type InputVerdict,
-  interruption,
-  type ProgressReport,
-  type ToolContext,
-} from './context.ts';
+import { deferral, interruption, type ProgressReport, type ToolContext } from './context.ts';
+import { verdictOf } from './invalid-input.ts';
 import type { JsonValue } from './json.ts';
 
 /** A report on a dispatch, without the lease that the worker adds. */
@@ -38,7 +33,7 @@ export function contextOf(dispatch: Dispatch, execute: ToolExecute, hooks: Handl
     attempt: execute.attempt,
     idempotencyKey: execute.idempotencyKey,
     rawArguments: execute.arguments,
-    input: verdictOf(execute),
+    input: verdictOf(execute.input),
     signal: hooks.signal,
     deadline: expires === undefined ? undefined : new Date(expires),
     timeRemaining: () =>
@@ -70,18 +65,6 @@ export function contextOf(dispatch: Dispatch, execute: ToolExecute, hooks: Handl
 /** The engine passes on what a person's client sent; it has made sure that this is JSON. */
 function payloadOf(json: string): JsonValue | undefined {
   return json === '' ? undefined : JSON.parse(json);
-}
-
-function verdictOf(execute: ToolExecute): InputVerdict {
-  const status = execute.input?.status;
-  switch (status?.case) {
-    case 'invalid':
-      return { status: 'invalid', repairs: status.value.repairs, violations: status.value.violations };
-    case 'malformed':
-      return { status: 'malformed', error: status.value.error };
-    default:
-      return { status: 'valid', repairs: status?.value?.repairs ?? [] };
-  }
 }
 
 /** Throws for what the engine would have to drop, so that the author hears of it. */

@@ -69,8 +69,9 @@ export function messageOf(thrown: unknown): string {
   if (typeof thrown === 'string' && thrown !== '') return thrown;
   if (thrown instanceof Error) return thrown.message === '' ? thrown.name : thrown.message;
   try {
-    return `the handler threw ${jsonText(thrown)}`;
+    return `${jsonText(thrown)} was thrown`;
   } catch {
-    return `the handler threw a ${typeof thrown}`;
+    // What is no JSON has no better name than its type.
+    return `a value of type ${typeof thrown} was thrown`;
   }
 }

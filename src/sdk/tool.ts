@@ -36,6 +36,7 @@ export interface Tool<Input = unknown, Output = unknown> {
   readonly types?: { readonly input: Input; readonly output: Output };
 }
 
+// The compiler explains why the last overload does not fit, so the one that most authors mean is the last.
 /**
  * Defines a tool. With a Zod `schema`, the parameters of `execute` are what the schema puts out; with a raw
  * `jsonSchema` alone they are a JSON object, or what the first type argument says. With a Zod `outputSchema`
@@ -51,12 +52,12 @@ export interface Tool<Input = unknown, Output = unknown> {
  *
  * Throws an Error that names the tool and the option where the definition breaks a rule (2.5).
  */
-export function defineTool<Schema extends z.ZodType, Output extends OutputSchema = undefined>(
-  options: ZodToolOptions<Schema, Output>,
-): Tool<z.input<Schema>, ResultValue<Output>>;
 export function defineTool<Params = RawParams, Output extends OutputSchema = undefined>(
   options: RawToolOptions<Params, Output>,
 ): Tool<Params, ResultValue<Output>>;
+export function defineTool<Schema extends z.ZodType, Output extends OutputSchema = undefined>(
+  options: ZodToolOptions<Schema, Output>,
+): Tool<z.input<Schema>, ResultValue<Output>>;
 export function defineTool(options: ErasedOptions): Tool {
   const { maxConcurrency = 0 } = options;
   if (!Number.isInteger(maxConcurrency) || maxConcurrency < 0 || maxConcurrency > MAX_IN_FLIGHT) {

@@ -104,7 +104,8 @@ export interface EnginePeer {
   close(): Promise<void>;
 }
 
-type Handlers = Partial<{
+/** How the peer answers a client. */
+export type PeerHandlers = Partial<{
   streamCalls: handleBidiStreamingCall<
     MessageShape<typeof ToolService.method.streamCalls.input>,
     MessageShape<typeof ToolService.method.streamCalls.output>
@@ -113,7 +114,7 @@ type Handlers = Partial<{
   stream: (method: string, request: unknown) => readonly unknown[];
 }>;
 
-export async function startEnginePeer(handlers: Handlers = {}, port = 0): Promise<EnginePeer> {
+export async function startEnginePeer(handlers: PeerHandlers = {}, port = 0): Promise<EnginePeer> {
   const streams = new Inbox<PeerStream>();
   const server = new Server();
   server.addService(definitionOf(WorkerService), {
@@ -135,7 +136,7 @@ export async function startEnginePeer(handlers: Handlers = {}, port = 0): Promis
   };
 }
 
-function toolHandlers(handlers: Handlers): UntypedServiceImplementation {
+function toolHandlers(handlers: PeerHandlers): UntypedServiceImplementation {
   const implementation: UntypedServiceImplementation = {};
   for (const method of ToolService.methods) {
     if (method.localName === 'streamCalls') {

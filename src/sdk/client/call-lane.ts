@@ -12,18 +12,14 @@ import type { Duplex, DuplexListener } from '../grpc/stream.ts';
 import type { SdkClock, SdkRandom, StreamEnd } from '../ports.ts';
 import { endsReconnecting, SpindleError, statusCode } from '../spindle-error.ts';
 import { createCallOutbox } from './call-outbox.ts';
+import { refusalStatus } from './refusal-status.ts';
+import { createWaitingCalls, type Waiter, type WaitingCall } from './waiting-calls.ts';
 
 export interface LanePorts {
   readonly clock: SdkClock;
   readonly random: SdkRandom;
   readonly soon: (run: () => void) => void;
   readonly connect: (listener: DuplexListener<StreamCallsResponse>) => Duplex;
-}
-
-/** Whoever waits for a call. One of the two ends it: an update that is the last, or `fail`. */
-export interface Waiter {
-  update(update: CallUpdate): void;
-  fail(error: SpindleError): void;
 }
 
 /**
@@ -39,14 +35,6 @@ export interface CallLane {
   close(): void;
 }
 
-interface Waiting {
-  readonly request: CallToolRequest;
-  readonly encoded: Uint8Array;
-  readonly waiters: Set<Waiter>;
-  /** It is to be stopped, on this stream or on the next. */
-  cancelled: boolean;
-}
-
 export interface LaneOptions {
   readonly maxInFlight: number;
   /** How long an engine may be out of reach before the calls that wait for it fail. */
@@ -55,7 +43,7 @@ export interface LaneOptions {
 
 export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane {
   const { clock } = ports;
-  const calls = new Map<string, Waiting>();
+  const calls = createWaitingCalls();
   const outbox = createCallOutbox();
   const backoff = createBackoff(ports.random.draw);
   let stream: Duplex | undefined;
@@ -67,6 +55,8 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
   let openedAt: Instant = 0;
   /** Since when nothing has been heard of the engine, while somebody waits for it. */
   let outageSince: Instant | undefined;
+  /** How the last stream ended, for whoever hears that the engine is out of reach. */
+  let lastEnd = 'the connection was not made in time';
   let disarm = (): void => undefined;
 
   function connect(): void {
@@ -91,9 +81,9 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
         if (ours()) ended(end);
       },
     });
-    for (const [callId, { encoded, cancelled }] of calls) {
+    for (const { request, encoded, cancelled } of calls) {
       outbox.call(encoded);
-      if (cancelled) outbox.cancel(callId);
+      if (cancelled) outbox.cancel(request.callId);
     }
     flushSoon();
     watchOutage();
@@ -102,7 +92,7 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
   /** A connection attempt may hang, and then nothing but time ends the wait for it. */
   function watchOutage(): void {
     rearm((outageSince ?? clock.now()) + options.unavailableAfterMs, () => {
-      if (outageSince !== undefined && !connected) unavailable('the connection is not made in time');
+      if (outageSince !== undefined && !connected) unavailable();
     });
   }
 
@@ -119,13 +109,12 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     blocked = false;
     connected = false;
     outbox.clear();
+    calls.sweep();
   }
 
   function received(response: StreamCallsResponse): void {
-    const parting = response.updates.find(
-      ({ kind }) => kind.case === 'refused' && kind.value.code === 'shutting_down',
-    );
-    for (const update of response.updates) if (update !== parting) deliver(update);
+    for (const update of response.updates) if (!isParting(update)) deliver(update);
+    const parting = response.updates.find(isParting);
     if (parting?.kind.case === 'refused') {
       // The engine that takes its place makes the call, or joins it.
       retry({ code: statusCode('UNAVAILABLE'), details: parting.kind.value.message });
@@ -134,7 +123,7 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     outageSince = undefined;
     disarm();
     backoff.reset();
-    if (calls.size === 0) rest();
+    if (!calls.awaited()) rest();
   }
 
   /** Nobody waits: the stream may be needed again soon, and goes if it is not. */
@@ -147,14 +136,13 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     const call = calls.get(update.callId);
     if (call === undefined) return;
     if (update.kind.case === 'refused') {
-      const { code, message, retryable } = update.kind.value;
-      if (code === 'shutting_down') return;
-      calls.delete(update.callId);
-      const end = { code: refusalStatus(code, retryable), reason: code, metadata: { callId: update.callId } };
+      const { code, message } = update.kind.value;
+      calls.forget(call);
+      const end = { code: refusalStatus(code), reason: code, metadata: { call_id: update.callId } };
       for (const waiter of call.waiters) waiter.fail(new SpindleError(message, end));
       return;
     }
-    if (update.kind.case === 'finished') calls.delete(update.callId);
+    if (update.kind.case === 'finished') calls.forget(call);
     for (const waiter of call.waiters) waiter.update(update);
   }
 
@@ -162,32 +150,36 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     stream = undefined;
     // It was there for as long as an outage may last: what comes now is another outage.
     if (connected && clock.now() - openedAt >= options.unavailableAfterMs) outageSince = undefined;
-    if (calls.size === 0) drop();
+    if (!calls.awaited()) drop();
     else if (endsReconnecting(end.code)) failAll(new SpindleError(end.details, end));
     else retry(end);
   }
 
   function retry(end: StreamEnd): void {
     drop();
+    lastEnd = end.details;
     const now = clock.now();
     outageSince ??= now;
     const at = now + backoff.next();
-    if (at - outageSince >= options.unavailableAfterMs) unavailable(end.details);
+    if (at - outageSince >= options.unavailableAfterMs) unavailable();
     else rearm(at, connect);
   }
 
-  function unavailable(why: string): void {
+  function unavailable(): void {
     const end = { code: statusCode('UNAVAILABLE') };
-    failAll(new SpindleError(`the engine is out of reach: ${why}. A call may go on: read it by its id`, end));
+    failAll(
+      new SpindleError(`the engine is out of reach (${lastEnd}); a call may go on: read it by its id`, end),
+    );
   }
 
   function failAll(error: SpindleError): void {
     drop();
     outageSince = undefined;
     backoff.reset();
-    const failed = [...calls.values()];
-    calls.clear();
-    for (const { waiters } of failed) for (const waiter of waiters) waiter.fail(error);
+    for (const call of [...calls]) {
+      calls.forget(call);
+      for (const waiter of call.waiters) waiter.fail(error);
+    }
   }
 
   function flushSoon(): void {
@@ -205,7 +197,7 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     }
   }
 
-  function join(call: Waiting, request: CallToolRequest, waiter: Waiter): void {
+  function join(call: WaitingCall, request: CallToolRequest, waiter: Waiter): void {
     if (call.request.name !== request.name || call.request.arguments !== request.arguments) {
       const { callId } = request;
       throw refusal(
@@ -214,7 +206,7 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
         `call ${callId} has another name or other arguments`,
       );
     }
-    call.waiters.add(waiter);
+    calls.attach(call, waiter);
   }
 
   return {
@@ -236,10 +228,11 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
       if (encoded.length + MESSAGE_OVERHEAD_BYTES > MAX_MESSAGE_BYTES) {
         throw refusal('RESOURCE_EXHAUSTED', 'request_too_large', `the call has ${encoded.length} bytes`);
       }
-      const idle = calls.size === 0;
-      calls.set(request.callId, { request, encoded, waiters: new Set([waiter]), cancelled: false });
+      const idle = !calls.awaited();
+      calls.add(request, encoded, waiter);
       if (stream !== undefined) {
-        if (idle) disarm();
+        if (idle && outageSince === undefined) disarm();
+        else if (idle) watchOutage();
         outbox.call(encoded);
         flushSoon();
       } else if (idle) {
@@ -249,16 +242,13 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     leave(callId, waiter) {
       const call = calls.get(callId);
       if (call === undefined) return;
-      call.waiters.delete(waiter);
-      // One that is to be stopped stays until the engine has said that it has.
-      if (call.waiters.size > 0 || call.cancelled) return;
-      calls.delete(callId);
-      if (calls.size === 0) rest();
+      calls.detach(call, waiter);
+      if (!calls.awaited()) rest();
     },
     cancel(callId) {
       const call = calls.get(callId);
       if (call === undefined) return;
-      call.cancelled = true;
+      calls.stop(call);
       if (stream === undefined) return;
       outbox.cancel(callId);
       flushSoon();
@@ -270,13 +260,13 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
   };
 }
 
-function refusal(code: Parameters<typeof statusCode>[0], reason: string, message: string): SpindleError {
-  return new SpindleError(message, { code: statusCode(code), reason });
+/** The engine goes away, or the call has gone to another one: no word about the call itself. */
+function isParting({ kind }: CallUpdate): boolean {
+  return (
+    kind.case === 'refused' && (kind.value.code === 'shutting_down' || kind.value.code === 'session_moved')
+  );
 }
 
-/** A refusal on the stream has no gRPC status of its own; what it says about trying again is kept. */
-function refusalStatus(reason: string, retryable: boolean): number {
-  if (reason === 'call_id_conflict') return statusCode('ALREADY_EXISTS');
-  if (reason === 'not_permitted') return statusCode('PERMISSION_DENIED');
-  return statusCode(retryable ? 'RESOURCE_EXHAUSTED' : 'INVALID_ARGUMENT');
+function refusal(code: Parameters<typeof statusCode>[0], reason: string, message: string): SpindleError {
+  return new SpindleError(message, { code: statusCode(code), reason });
 }

@@ -4,7 +4,7 @@ import type { Tool as ToolMessage } from '../../../gen/spindle/v1/tool_pb.ts';
 import { type ServedTool, ToolService } from '../../../gen/spindle/v1/tool_service_pb.ts';
 import { CLIENT_UNAVAILABLE_MS, MAX_CLIENT_CALLS, MAX_PAGE_SIZE } from '../../core/limits.ts';
 import type { Millis } from '../../core/time.ts';
-import type { ConnectOptions } from '../grpc/channel.ts';
+import type { ConnectOptions } from '../grpc/connect-options.ts';
 import { createRequests } from '../grpc/requests.ts';
 import { openDuplex } from '../grpc/stream.ts';
 import { processClock, processRandom, processSoon } from '../process-ports.ts';

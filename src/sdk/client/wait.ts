@@ -2,10 +2,11 @@ import type { CallToolRequest } from '../../../gen/spindle/v1/tool_service_pb.ts
 import type { SdkClock } from '../ports.ts';
 import { SpindleError, statusCode } from '../spindle-error.ts';
 import { callEventOf } from './call-event.ts';
-import type { CallLane, Waiter } from './call-lane.ts';
+import type { CallLane } from './call-lane.ts';
 import type { WaitOptions } from './call-request.ts';
 import { type CallResult, callResultOf } from './call-result.ts';
 import { createEventQueue, type EventQueue } from './event-queue.ts';
+import type { Waiter } from './waiting-calls.ts';
 
 export interface WaitPorts {
   readonly lane: CallLane;
@@ -90,7 +91,7 @@ function limitWait(
             new SpindleError(`call ${callId} did not end within ${timeoutMs} ms; it may still go on`, {
               code: statusCode('DEADLINE_EXCEEDED'),
               reason: 'wait_timeout',
-              metadata: { callId },
+              metadata: { call_id: callId },
             }),
           ),
         );

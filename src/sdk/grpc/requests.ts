@@ -8,8 +8,8 @@ import {
 } from '@bufbuild/protobuf';
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { Millis } from '../../core/time.ts';
-import { SpindleError } from '../spindle-error.ts';
-import { type ConnectOptions, openChannel, requestMetadata } from './channel.ts';
+import { SpindleError, statusCode } from '../spindle-error.ts';
+import type { ConnectOptions } from './connect-options.ts';
 import { bufferOf, type Method, pathOf } from './method.ts';
 import { endOf } from './status.ts';
 
@@ -33,18 +33,25 @@ export function createRequests(options: ConnectOptions & { readonly timeoutMs: M
   let channel: Client | undefined;
   let closed = false;
 
-  function connection(): Client {
-    if (closed) throw new SpindleError('the client is closed', { code: 1, reason: 'client_closed' });
+  async function connection() {
+    const { openChannel, requestMetadata } = await import('./channel.ts');
+    const metadata = await requestMetadata(options.token);
+    if (closed) {
+      throw new SpindleError('the client is closed', {
+        code: statusCode('CANCELLED'),
+        reason: 'client_closed',
+      });
+    }
     channel ??= openChannel(options);
-    return channel;
+    return { client: channel, metadata };
   }
 
   return {
     async unary(method, request) {
-      const metadata = await requestMetadata(options.token);
+      const { client, metadata } = await connection();
       const deadline = Date.now() + options.timeoutMs;
       return new Promise((resolve, reject) => {
-        connection().makeUnaryRequest(
+        client.makeUnaryRequest(
           pathOf(method),
           bufferOf,
           (bytes) => fromBinary(method.output, bytes),
@@ -59,8 +66,8 @@ export function createRequests(options: ConnectOptions & { readonly timeoutMs: M
       });
     },
     async *stream(method, request) {
-      const metadata = await requestMetadata(options.token);
-      const call = connection().makeServerStreamRequest(
+      const { client, metadata } = await connection();
+      const call = client.makeServerStreamRequest(
         pathOf(method),
         bufferOf,
         (bytes) => fromBinary(method.output, bytes),
@@ -83,7 +90,7 @@ export function createRequests(options: ConnectOptions & { readonly timeoutMs: M
 }
 
 function errorOf(error: ServiceError): SpindleError {
-  return new SpindleError(error.details, endOf(error), { cause: error });
+  return new SpindleError(error.details, endOf(error));
 }
 
 function isServiceError(error: unknown): error is ServiceError {

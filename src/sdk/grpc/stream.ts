@@ -1,9 +1,10 @@
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import { fromBinary } from '@bufbuild/protobuf';
-import { type Client, type ClientDuplexStream, status } from '@grpc/grpc-js';
+import type { Client, ClientDuplexStream } from '@grpc/grpc-js';
 import type { StreamEnd } from '../ports.ts';
+import { statusCode } from '../spindle-error.ts';
 import { messageOf } from '../tool-error.ts';
-import { type ConnectOptions, openChannel, requestMetadata } from './channel.ts';
+import type { ConnectOptions } from './connect-options.ts';
 import { bufferOf, type Method, pathOf } from './method.ts';
 import { endOf } from './status.ts';
 
@@ -50,6 +51,8 @@ export function openDuplex<Input extends DescMessage, Output extends DescMessage
   }
 
   async function open(): Promise<void> {
+    // Here and not above: to define tools costs nobody the start of a transport.
+    const { openChannel, requestMetadata } = await import('./channel.ts');
     const metadata = await requestMetadata(options.token);
     if (over) return;
     channel = openChannel(options);
@@ -77,7 +80,7 @@ export function openDuplex<Input extends DescMessage, Output extends DescMessage
     else listener.writable();
   }
 
-  open().catch((error: unknown) => end({ code: status.UNAVAILABLE, details: messageOf(error) }));
+  open().catch((error: unknown) => end({ code: statusCode('UNAVAILABLE'), details: messageOf(error) }));
 
   return {
     send(message) {

@@ -90,6 +90,7 @@ export function createWorkerDriver(
         if (ours()) ended(end);
       },
     });
+    arm();
     flushSoon();
   }
 
@@ -125,6 +126,7 @@ export function createWorkerDriver(
       if (over) return;
       perform(instruction);
     }
+    arm();
     flushSoon();
   }
 
@@ -246,6 +248,7 @@ export function createWorkerDriver(
       giveUpAt = clock.now() + options.drainTimeoutMs;
       tell({ kind: 'draining', reason });
       protocol.drain(reason);
+      arm();
       flushSoon();
     },
     setTools(tools) {

@@ -1,7 +1,7 @@
 import { WorkerService } from '../../../gen/spindle/v1/worker_service_pb.ts';
 import { DEFAULT_MAX_IN_FLIGHT, DRAIN_TIMEOUT_MS, MAX_IN_FLIGHT } from '../../core/limits.ts';
 import type { Millis } from '../../core/time.ts';
-import type { ConnectOptions } from '../grpc/channel.ts';
+import type { ConnectOptions } from '../grpc/connect-options.ts';
 import { openDuplex } from '../grpc/stream.ts';
 import { processClock, processRandom, processSoon } from '../process-ports.ts';
 import type { Tool } from '../tool.ts';
