@@ -5,6 +5,7 @@ import type { Clock } from './ports.ts';
 export interface Alarms<T> {
   /** Sets, moves, or with undefined removes the alarm of a sleeper. */
   set(sleeper: T, at: Instant | undefined): void;
+  /** Removes all; none is set any more. */
   close(): void;
 }
 
@@ -24,6 +25,7 @@ export function createAlarms<T extends object>(clock: Clock, ring: (sleeper: T) 
   const heap: Entry<T>[] = [];
   let armedAt = Number.POSITIVE_INFINITY;
   let disarm: (() => void) | undefined;
+  let closed = false;
 
   const put = (entry: Entry<T>, index: number): void => {
     heap[index] = entry;
@@ -86,6 +88,7 @@ export function createAlarms<T extends object>(clock: Clock, ring: (sleeper: T) 
 
   return {
     set(sleeper, at) {
+      if (closed) return;
       const entry = entries.get(sleeper);
       if (at === undefined) {
         if (entry !== undefined) remove(entry);
@@ -104,6 +107,7 @@ export function createAlarms<T extends object>(clock: Clock, ring: (sleeper: T) 
       arm();
     },
     close() {
+      closed = true;
       disarm?.();
       entries.clear();
       heap.length = 0;

@@ -44,7 +44,7 @@ export interface Calls {
 
 export function createCalls(shared: Shared): Calls {
   const { options, sessions, definitions } = shared;
-  const { clock, schemas, journal, blobs } = options;
+  const { clock, random, schemas, journal, blobs } = options;
 
   /** The call that a caller may see. Somebody else's is as unknown as one that does not exist (9.3). */
   const visible = (session: Session | undefined, caller: Caller, { callId }: CallRef): Outcome<Call> => {
@@ -57,7 +57,12 @@ export function createCalls(shared: Shared): Calls {
     const key = keyOf(caller, ref);
     const fault = idFault('call_id', ref.callId);
     if (fault !== undefined) return refused('invalid_request', fault);
-    const runner = await sessions.open(key);
+    let runner = await sessions.open(key);
+    if (runner?.session.sequence === 0) {
+      // Its request is on the way to the journal; what comes behind that in the mailbox finds it there, or refused.
+      await send(runner, { kind: 'tick', at: clock.now(), draw: random.draw(), heard: runner.heard });
+      runner = await sessions.open(key);
+    }
     const call = visible(runner?.session, caller, ref);
     if (call.ok && runner !== undefined) return accepted(runner);
     if (runner !== undefined) sessions.release(runner);
@@ -79,7 +84,7 @@ export function createCalls(shared: Shared): Calls {
       const found = await open(caller, ref);
       if (!found.ok) return found;
       const runner = found.value;
-      attach(runner, runner.session, ref.callId, watcher, clock.now());
+      attach(runner, ref.callId, watcher, clock.now());
       sessions.release(runner);
       return accepted(() => runner.unwatch(watcher));
     },

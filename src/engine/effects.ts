@@ -1,6 +1,6 @@
-import { lastLease } from '../core/call.ts';
+import { type Call, lastLease } from '../core/call.ts';
 import type { Effect } from '../core/owed.ts';
-import { sessionOfLease } from '../core/session.ts';
+import { sessionOfLease, timeIn } from '../core/session.ts';
 import { unreachable } from '../core/unreachable.ts';
 import { dispatchMessage } from './dispatch.ts';
 import { idempotencyKey, type Shared } from './engine.ts';
@@ -20,16 +20,19 @@ export function createEffects(shared: Shared): Effects {
   const { sessions, waiting, options } = shared;
   const { clock, workers, schemas } = options;
 
-  /** Whether a worker took the call, or the call needs none any more. */
+  /** Tenants whose waiting calls are being offered, and whether a slot became free meanwhile. */
+  const offering = new Map<string, boolean>();
+
+  /** Whether a worker took the call, or the call needs none now: what is due later is owed again then. */
   const place = (runner: SessionRunner, callId: string): boolean => {
     const call = runner.session.calls.get(callId);
-    if (call?.phase.kind !== 'waiting') return true;
+    const at = clock.now();
+    if (call?.phase.kind !== 'waiting' || call.phase.from > timeIn(runner.session, at)) return true;
     // An engine that stops begins nothing: its successor will.
     if (shared.stopping !== undefined) return false;
     const { tenant, sessionId } = runner.key;
-    const reservation = workers.reserve(tenant, call.name, sessionId);
+    const reservation = workers.reserve(tenant, call.name, sessionId, lastWorker(call));
     if (reservation === undefined) return false;
-    const at = clock.now();
     const failure = tooLarge(reservation, call);
     if (failure !== undefined) {
       workers.release(reservation.leaseToken);
@@ -76,11 +79,29 @@ export function createEffects(shared: Shared): Effects {
       }
     },
     placeWaiting(tenant) {
-      waiting.offer(tenant, ({ runner, callId }) => place(runner, callId));
+      // A slot that is given back during a round is offered in the next one, not in the middle of this.
+      if (offering.has(tenant)) {
+        offering.set(tenant, true);
+        return;
+      }
+      do {
+        offering.set(tenant, false);
+        waiting.offer(tenant, ({ runner, callId }) => place(runner, callId));
+      } while (offering.get(tenant) === true);
+      offering.delete(tenant);
     },
     away(tenant, leaseToken, away) {
       const sessionId = sessionOfLease(leaseToken) ?? '';
-      sessions.live({ tenant, sessionId })?.heard.set(leaseToken, away ? 'away' : clock.now());
+      const runner = sessions.live({ tenant, sessionId });
+      runner?.heard.set(leaseToken, away ? 'away' : clock.now());
+      // A clock that goes on has to be heard when it runs out.
+      runner?.rearm();
     },
   };
+}
+
+/** The worker that had the call last, which knows its session (5.11); not one that gave it back. */
+function lastWorker(call: Call): string | undefined {
+  const lease = lastLease(call);
+  return lease?.state.kind === 'returned' ? undefined : lease?.instanceId;
 }

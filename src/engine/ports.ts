@@ -193,10 +193,11 @@ export interface Workers {
   /** Names that somebody declared, for the nearest ones to an unknown name. */
   served(tenant: string): readonly Served[];
   /**
-   * Takes a slot under a new lease token: of the less loaded of two random workers that serve the definition
-   * in force, or of one that serves another where only such are connected (5.11). Undefined: nobody is free.
+   * Takes a slot under a new lease token: of the instance `last` where it is free, else of the less loaded of two
+   * random workers that serve the definition in force, or of one that serves another where only such are connected
+   * (5.11). Undefined: nobody is free.
    */
-  reserve(tenant: string, toolName: string, sessionId: string): Reservation | undefined;
+  reserve(tenant: string, toolName: string, sessionId: string, last?: string): Reservation | undefined;
   /** Gives a slot back that was reserved and is not used. */
   release(leaseToken: string): void;
   /** Writes a dispatch to the stream that its lease is bound to. Never sent, it comes back as lost. */

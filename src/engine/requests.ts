@@ -3,8 +3,8 @@ import type { CallToolRequest } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { lastLease } from '../core/call.ts';
 import type { RequestCall } from '../core/command.ts';
 import { MAX_UNFINISHED_CALLS, MAX_WATCHERS } from '../core/limits.ts';
-import { refused } from '../core/refusal.ts';
-import { directCallSession, type Session } from '../core/session.ts';
+import { type Refusal, refused } from '../core/refusal.ts';
+import { directCallSession } from '../core/session.ts';
 import type { Instant } from '../core/time.ts';
 import type { Calls } from './calls.ts';
 import type { Shared } from './engine.ts';
@@ -67,18 +67,24 @@ export function createRequests(shared: Shared): Calls['request'] {
     });
   };
 
-  /** The same id again: the same call, or a conflict. */
-  const join = (runner: SessionRunner, { command, watcher }: Waiting): void => {
+  /** The same id again: the same call, or a conflict. `moved`: the session is not where it was looked for. */
+  const join = (
+    runner: SessionRunner,
+    { command, watcher }: Waiting,
+    moved: (why: Refusal) => void,
+  ): void => {
     runner.send({ ...command, placement: undefined }, (outcome) => {
-      if (!outcome.ok) watcher.lost(outcome.refusal);
-      else attach(runner, outcome.value.session, command.callId, watcher, clock.now());
+      if (outcome.ok) attach(runner, command.callId, watcher, clock.now());
+      else if (outcome.refusal.reason === 'session_moved') moved(outcome.refusal);
+      else watcher.lost(outcome.refusal);
     });
   };
 
+  /** Joins a call that only the journal knows. */
   const rejoin = (waiting: Waiting): void => {
     sessions.open(waiting.key).then(
       (runner) => {
-        if (runner !== undefined) join(runner, waiting);
+        if (runner !== undefined) join(runner, waiting, waiting.watcher.lost);
         else waiting.watcher.lost(NOT_RETAINED);
       },
       (error: unknown) => {
@@ -96,8 +102,10 @@ export function createRequests(shared: Shared): Calls['request'] {
     const live = sessions.live(key);
     if (fault !== undefined) watcher.lost(refused('invalid_request', fault).refusal);
     else if (shared.stopping !== undefined) watcher.lost(shared.stopping);
-    else if (live !== undefined) join(live, { key, command: commandFor(caller, request, callId), watcher });
-    else if (sessions.count(key.tenant) >= MAX_UNFINISHED_CALLS) {
+    else if (live !== undefined) {
+      const waiting = { key, command: commandFor(caller, request, callId), watcher };
+      join(live, waiting, () => rejoin(waiting));
+    } else if (sessions.count(key.tenant) >= MAX_UNFINISHED_CALLS) {
       const message = `${MAX_UNFINISHED_CALLS} calls of this tenant have not ended, which is the limit`;
       watcher.lost(refused('overloaded', message).refusal);
     } else start({ key, command: commandFor(caller, request, callId), watcher });
@@ -137,14 +145,9 @@ function stoppable(
 }
 
 /** Lets a watcher follow a call from here on. The first update is the newest so far. */
-export function attach(
-  runner: SessionRunner,
-  session: Session,
-  callId: string,
-  watcher: CallWatcher,
-  now: Instant,
-): void {
-  const call = session.calls.get(callId);
+export function attach(runner: SessionRunner, callId: string, watcher: CallWatcher, now: Instant): void {
+  // As it stands now, and not as a command found it: what was decided behind that has been announced already.
+  const call = runner.session.calls.get(callId);
   if (call === undefined) return;
   const ended = call.phase.kind === 'finished';
   if (!ended && runner.watcherCount >= MAX_WATCHERS) {

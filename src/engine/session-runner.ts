@@ -116,9 +116,9 @@ export class SessionRunner {
 
   /** Looks at the clocks, and does what is owed by now. */
   wake(draw: number): void {
-    this.send({ kind: 'tick', at: this.#options.clock.now(), draw, heard: this.heard }, () =>
-      this.#perform(),
-    );
+    this.send({ kind: 'tick', at: this.#options.clock.now(), draw, heard: this.heard }, ({ ok }) => {
+      if (ok) this.#perform();
+    });
   }
 
   /** Takes up a session that was read from the journal. Its clocks do not run out before the grace is over. */
@@ -228,7 +228,12 @@ export class SessionRunner {
       this.#performed.add(name);
       this.#options.perform(this, effect);
     }
-    const at = wakeup(this.session, now, this.heard);
+    this.rearm();
+  }
+
+  /** Sets the alarm to the next clock that runs out. */
+  rearm(): void {
+    const at = wakeup(this.session, this.#options.clock.now(), this.heard);
     this.#options.alarm(this, at === undefined ? undefined : Math.max(at, this.#graceUntil));
   }
 
@@ -242,9 +247,10 @@ export class SessionRunner {
     const refusal = this.#options.dropped(this, error);
     const waiting = [...letters, ...this.#mailbox];
     this.#mailbox = [];
+    // Who is told by a reply may stop watching then, and go on elsewhere.
+    for (const { reply } of waiting) reply({ ok: false, refusal });
     const watchers = this.#watchers;
     this.#watchers = [];
-    for (const { reply } of waiting) reply({ ok: false, refusal });
     for (const watcher of watchers) watcher.lost(refusal);
   }
 }

@@ -17,6 +17,7 @@ export interface Sessions {
   read(key: SessionKey): Promise<Session | undefined>;
   /** Takes a runner out of memory, unless it still has something to do. */
   release(runner: SessionRunner): void;
+  /** Takes a runner out of memory, with all that is known of its session: somebody else wrote. */
   drop(runner: SessionRunner): void;
   all(): Iterable<SessionRunner>;
   count(tenant: string): number;
@@ -41,7 +42,7 @@ export function createSessions({ journal, runner: runnerOptions }: SessionsOptio
     return runner;
   };
 
-  const drop = (runner: SessionRunner): void => {
+  const forget = (runner: SessionRunner): void => {
     const name = nameOf(runner.key);
     if (runners.get(name) !== runner) return;
     runners.delete(name);
@@ -94,10 +95,14 @@ export function createSessions({ journal, runner: runnerOptions }: SessionsOptio
     },
     release(runner) {
       if (!runner.isIdle || runner.isWatched || isUnfinished(runner.session)) return;
-      drop(runner);
+      forget(runner);
       if (runner.session.sequence > 0) remember(runner.key, runner.session);
     },
-    drop,
+    drop(runner) {
+      forget(runner);
+      // A session that nothing was known of has been somebody's before; what is known of that one is right.
+      if (runner.session.sequence > 0) ended.delete(nameOf(runner.key));
+    },
     all: () => runners.values(),
     count: (tenant) => counts.get(tenant) ?? 0,
   };

@@ -13,8 +13,8 @@ export interface WaitingCalls<T extends Waiter> {
   add(tenant: string, waiter: T): void;
   remove(tenant: string, waiter: Waiter): void;
   /**
-   * Offers waiting calls, the oldest of each tool first, until no worker takes one more. `place` says whether
-   * a worker took the call.
+   * Offers waiting calls, the oldest first, until no worker takes one more. `place` says whether a worker took
+   * the call, or the call needs none any more.
    */
   offer(tenant: string, place: (waiter: T) => boolean): void;
   /** Every waiting call whose tool is not among the known ones. */
@@ -27,48 +27,69 @@ export interface WaitingCalls<T extends Waiter> {
  */
 const MAX_OFFERS = 16;
 
+interface Entry<T> {
+  readonly waiter: T;
+  /** Its place among the waiting calls of every tool. */
+  readonly order: number;
+}
+
 export function createWaitingCalls<T extends Waiter>(): WaitingCalls<T> {
   /** By tenant, then by tool; each inner map is in order of waiting. */
-  const tenants = new Map<string, Map<string, Map<string, T>>>();
+  const tenants = new Map<string, Map<string, Map<string, Entry<T>>>>();
+  let added = 0;
+
+  const remove = (tenant: string, waiter: Waiter): void => {
+    const tools = tenants.get(tenant);
+    const queue = tools?.get(waiter.toolName);
+    queue?.delete(keyOf(waiter));
+    if (queue?.size === 0) tools?.delete(waiter.toolName);
+    if (tools?.size === 0) tenants.delete(tenant);
+  };
 
   return {
     add(tenant, waiter) {
-      const tools = tenants.get(tenant) ?? new Map<string, Map<string, T>>();
+      const tools = tenants.get(tenant) ?? new Map<string, Map<string, Entry<T>>>();
       tenants.set(tenant, tools);
-      const queue = tools.get(waiter.toolName) ?? new Map<string, T>();
+      const queue = tools.get(waiter.toolName) ?? new Map<string, Entry<T>>();
       tools.set(waiter.toolName, queue);
-      queue.set(keyOf(waiter), waiter);
+      queue.set(keyOf(waiter), { waiter, order: ++added });
     },
-    remove(tenant, waiter) {
-      const tools = tenants.get(tenant);
-      const queue = tools?.get(waiter.toolName);
-      queue?.delete(keyOf(waiter));
-      if (queue?.size === 0) tools?.delete(waiter.toolName);
-      if (tools?.size === 0) tenants.delete(tenant);
-    },
+    remove,
     offer(tenant, place) {
-      const tools = tenants.get(tenant);
-      if (tools === undefined) return;
-      for (const [toolName, queue] of tools) {
-        let refusals = 0;
-        for (const [key, waiter] of queue) {
-          if (place(waiter)) queue.delete(key);
-          else if (++refusals >= MAX_OFFERS) break;
-        }
-        if (queue.size === 0) tools.delete(toolName);
+      let heads = [...(tenants.get(tenant)?.values() ?? [])].flatMap((queue) => headOf(queue.values(), 0));
+      while (heads.length > 0) {
+        const oldest = heads.reduce((one, other) => (other.entry.order < one.entry.order ? other : one));
+        const { waiter } = oldest.entry;
+        const taken = place(waiter);
+        if (taken) remove(tenant, waiter);
+        const refusals = taken ? oldest.refusals : oldest.refusals + 1;
+        const next = refusals < MAX_OFFERS ? headOf(oldest.behind, refusals) : [];
+        heads = heads.flatMap((head) => (head === oldest ? next : head));
       }
-      if (tools.size === 0) tenants.delete(tenant);
     },
     withUnknownTool(isKnown) {
       const unknown: T[] = [];
       for (const [tenant, tools] of tenants) {
         for (const [toolName, queue] of tools) {
-          if (!isKnown(tenant, toolName)) unknown.push(...queue.values());
+          if (isKnown(tenant, toolName)) continue;
+          for (const { waiter } of queue.values()) unknown.push(waiter);
         }
       }
       return unknown;
     },
   };
+}
+
+/** The oldest call of one tool that has not been offered in this round. */
+interface Head<T> {
+  readonly entry: Entry<T>;
+  readonly behind: Iterator<Entry<T>>;
+  readonly refusals: number;
+}
+
+function headOf<T>(behind: Iterator<Entry<T>>, refusals: number): Head<T>[] {
+  const next = behind.next();
+  return next.done === true ? [] : [{ entry: next.value, behind, refusals }];
 }
 
 function keyOf({ sessionId, callId }: Waiter): string {

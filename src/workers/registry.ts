@@ -72,9 +72,9 @@ export function createRegistry(options: RegistryOptions): Registry {
     find: (tenant, toolName) => catalog.find(tenant, toolName),
     served: (tenant) => catalog.served(tenant),
 
-    reserve(tenant, toolName, sessionId): Reservation | undefined {
+    reserve(tenant, toolName, sessionId, last): Reservation | undefined {
       const serving = catalog.serving(tenant, toolName);
-      const instance = select(serving, toolName, sessionId, clock.now(), random);
+      const instance = select(serving, { toolName, sessionId, last, now: clock.now() }, random);
       const definition = instance?.offers.get(toolName)?.definition;
       if (instance?.link === undefined || definition === undefined) return undefined;
       const leaseToken = leaseTokenOf(random.token(), sessionId);
