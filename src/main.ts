@@ -5,16 +5,19 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { RetryPolicies } from '../gen/spindle/v1/retry_pb.ts';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
 import { SHUTDOWN_GRACE_MS } from './core/limits.ts';
 import { buildEngine } from './engine/engine.ts';
 import type { Blobs, Journal, Observer } from './engine/ports.ts';
 import { parseJournalUrl } from './journal/url.ts';
+import { isLoopback, parseAddress } from './rpc/address.ts';
 import { type Listening, listen } from './rpc/listen.ts';
 import { toolService } from './rpc/tool-service.ts';
 import { workerService } from './rpc/worker-service.ts';
 import { createSchemas } from './schema/schemas.ts';
 import { systemClock, systemRandom } from './system.ts';
+import type { LogOptions } from './telemetry/log.ts';
 import { createRegistry } from './workers/registry.ts';
 import { createResumeTokens } from './workers/resume-token.ts';
 import { createWorkerStreams } from './workers/streams.ts';
@@ -27,7 +30,12 @@ export interface EngineOptions {
   /** Where calls are kept: `memory:`, or `sqlite:PATH`. Default sqlite:./spindle-data/spindle.db. */
   readonly journal?: string;
   /** Retry policies of the deployment, between the engine's own and those of tools and calls. */
-  readonly retry?: RetryPolicies;
+  readonly retry?: MessageInitShape<typeof RetryPoliciesSchema>;
+  /**
+   * Listen on an address that other machines reach, though nobody has to prove who they are. Without it such
+   * an address is refused (9.1).
+   */
+  readonly insecure?: boolean;
   /** Hears what an operator should know. Default: nobody. */
   readonly observer?: Observer;
 }
@@ -43,13 +51,25 @@ export interface RunningEngine {
   stop(graceMs?: number): Promise<void>;
 }
 
+/** Why an engine did not start. The message says what to do. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+  /** An option cannot be used; an address cannot be listened on; the journal cannot be opened. */
+  readonly kind: 'option' | 'address' | 'journal';
+
+  constructor(kind: StartError['kind'], message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
 export const DEFAULT_LISTEN = '127.0.0.1:7433';
 export const DEFAULT_HTTP = '127.0.0.1:7434';
 export const DEFAULT_JOURNAL = 'sqlite:./spindle-data/spindle.db';
 
 /**
- * Starts an engine in this process. Rejects with an Error that says what to do, where an address is taken or
- * the journal cannot be opened.
+ * Starts an engine in this process. Rejects with a StartError where an address is taken, say, or the journal
+ * cannot be opened.
  *
  * @example
  * const engine = await createEngine({ journal: 'memory:', listen: '127.0.0.1:0', http: false });
@@ -58,10 +78,15 @@ export const DEFAULT_JOURNAL = 'sqlite:./spindle-data/spindle.db';
  */
 export async function createEngine(options: EngineOptions = {}): Promise<RunningEngine> {
   const { journal: journalUrl = DEFAULT_JOURNAL, observer = SILENT } = options;
+  const grpc = options.listen ?? DEFAULT_LISTEN;
+  const http = options.http === false ? undefined : (options.http ?? DEFAULT_HTTP);
+  for (const address of [grpc, http]) {
+    if (address !== undefined) checkReach(address, options.insecure ?? false, observer);
+  }
   const clock = systemClock();
   const random = systemRandom();
   const schemas = createSchemas();
-  const store = await openStore(journalUrl, observer);
+  const store = await openStore(journalUrl, observer).catch(startErrorOf('journal'));
   const failure = Promise.withResolvers<Error>();
   const registry = createRegistry({
     clock,
@@ -82,16 +107,12 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       workers: registry,
       schemas,
       observer,
-      policies: options.retry,
+      policies: options.retry && create(RetryPoliciesSchema, options.retry),
       failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
     });
-    await engine.recover();
-    listening = await listen({
-      services: [toolService(engine, observer), workerService(streams)],
-      grpc: options.listen ?? DEFAULT_LISTEN,
-      http: options.http === false ? undefined : (options.http ?? DEFAULT_HTTP),
-      observer,
-    });
+    await engine.recover().catch(startErrorOf('journal'));
+    const services = [toolService(engine, observer), workerService(streams)];
+    listening = await listen({ services, grpc, http, observer }).catch(startErrorOf('address'));
     const { grpcAddress, httpAddress, drain } = listening;
     const stop = async (graceMs: number): Promise<void> => {
       // Ports refuse new requests while running calls end. Then workers are sent away, those who still wait are
@@ -123,6 +144,41 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
 
 const SILENT: Observer = { report: () => undefined };
 
+/**
+ * A log on standard error, for `observer`. Its library is loaded by this function alone, so that an engine
+ * within another program pays nothing for it.
+ */
+export async function openLog(options: LogOptions): Promise<Observer> {
+  const { createLog } = await import('./telemetry/log.ts');
+  return createLog(options);
+}
+
+/** Nobody is asked who they are, so nobody from elsewhere may come, unless the operator wants it (9.1). */
+function checkReach(text: string, insecure: boolean, observer: Observer): void {
+  const address = parseAddress(text);
+  if (!address.ok) throw new StartError('option', address.refusal.message);
+  if (isLoopback(address.value.host)) return;
+  if (!insecure) {
+    throw new StartError(
+      'option',
+      `${text} can be reached from other machines, and this engine asks nobody who they are: whoever reaches it ` +
+        'can call every tool. Listen on a loopback address, 127.0.0.1 say, or allow this with --insecure.',
+    );
+  }
+  observer.report('warn', 'insecure_listen', {
+    address: text,
+    hint: 'whoever reaches it can call every tool',
+  });
+}
+
+/** Rethrows what a part said, as the reason why the engine does not start. */
+function startErrorOf(kind: StartError['kind']): (error: unknown) => never {
+  return (error) => {
+    if (error instanceof StartError) throw error;
+    throw new StartError(kind, error instanceof Error ? error.message : String(error), { cause: error });
+  };
+}
+
 interface Store {
   readonly journal: Journal;
   readonly blobs: Blobs;
@@ -134,7 +190,7 @@ interface Store {
 /** What is kept, in memory or in a folder. SQLite and its thread are loaded only where they are used. */
 async function openStore(url: string, observer: Observer): Promise<Store> {
   const parsed = parseJournalUrl(url);
-  if (!parsed.ok) throw new Error(parsed.reason);
+  if (!parsed.ok) throw new StartError('option', parsed.reason);
   const place = parsed.url;
   if (place.kind === 'memory') {
     const { createMemoryJournal } = await import('./journal/memory.ts');

@@ -83,6 +83,8 @@ export const MAX_TRACE_CONTEXT_BYTES = 16 * KIB;
 
 /** Attempts that any policy may ask for; beyond it a retry is a loop. */
 export const MAX_ATTEMPTS = 100;
+/** The factor from one backoff to the next; more only reaches the longest backoff at once. */
+export const MAX_BACKOFF_MULTIPLIER = 1_000;
 /** A dispatch that comes back unstarted this often ends its attempt with `rejected` (4.3). */
 export const MAX_REQUEUES = 16;
 /** No policy may ask for a longer wait than a year; it keeps instants within safe integers. */

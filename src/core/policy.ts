@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { type RetryPolicy, RetryPolicySchema } from '../../gen/spindle/v1/retry_pb.ts';
 import type { Tool } from '../../gen/spindle/v1/tool_pb.ts';
-import { MAX_ATTEMPTS, MAX_POLICY_DURATION_MS } from './limits.ts';
+import { MAX_ATTEMPTS, MAX_BACKOFF_MULTIPLIER, MAX_POLICY_DURATION_MS } from './limits.ts';
 import { duration, type Millis, millisOf } from './time.ts';
 
 /** A merged policy: what holds for one call. An absent bound does not exist; only the engine may leave one out. */
@@ -111,8 +111,8 @@ export function policyFault(layer: RetryPolicy | undefined): string | undefined 
     return `retry.max_attempts must be between 1 and ${MAX_ATTEMPTS}`;
   }
   const factor = layer.backoffMultiplier;
-  if (factor !== undefined && !(factor >= 1 && factor <= 1_000)) {
-    return 'retry.backoff_multiplier must be between 1 and 1000';
+  if (factor !== undefined && !(factor >= 1 && factor <= MAX_BACKOFF_MULTIPLIER)) {
+    return `retry.backoff_multiplier must be between 1 and ${MAX_BACKOFF_MULTIPLIER}`;
   }
   return undefined;
 }

@@ -11,7 +11,7 @@ export type {
   ToolReference,
   WaitOptions,
 } from './client/call-request.ts';
-export type { CallFailure, CallResult } from './client/call-result.ts';
+export { type CallFailure, type CallResult, callEnd } from './client/call-result.ts';
 export {
   type CallAddress,
   type Client,

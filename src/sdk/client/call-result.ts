@@ -1,3 +1,4 @@
+import type { Call } from '../../../gen/spindle/v1/call_pb.ts';
 import type { Failure, ToolResult } from '../../../gen/spindle/v1/result_pb.ts';
 import type { CallToolResponse } from '../../../gen/spindle/v1/tool_service_pb.ts';
 import { type Millis, millisOf } from '../../core/time.ts';
@@ -44,7 +45,9 @@ export interface CallFailure {
 }
 
 /** The end that a response tells of. A typed call takes the tool's own word for its value: the engine checked it. */
-export function callResultOf<Value>(response: CallToolResponse): CallResult<Value> {
+export function callResultOf<Value>(
+  response: Pick<CallToolResponse, 'callId' | 'attempts' | 'outcome'>,
+): CallResult<Value> {
   const { callId, attempts, outcome } = response;
   switch (outcome.case) {
     case 'result':
@@ -63,6 +66,12 @@ export function callResultOf<Value>(response: CallToolResponse): CallResult<Valu
     case undefined:
       return { ok: false, callId, attempts, error: { ...NO_FAILURE, code: 'internal', message: NO_OUTCOME } };
   }
+}
+
+/** How a call that `client.get` or `client.list` gave has ended; undefined while it has not. */
+export function callEnd(call: Call): CallResult | undefined {
+  const { callId, attempt: attempts, outcome } = call;
+  return outcome.case === undefined ? undefined : callResultOf({ callId, attempts, outcome });
 }
 
 const NO_OUTCOME = 'the engine said that the call had ended, and not how: it may be newer than this client';

@@ -1,0 +1,36 @@
+import { EXIT, type ExitCode } from './exit-code.ts';
+import { styled } from './style.ts';
+
+/** Why a command ends without having done what it was asked. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly exitCode: ExitCode;
+  /** For programs: unreachable, usage, or the reason of a refusal. */
+  readonly reason: string;
+  /** What to do next. */
+  readonly hint: string;
+
+  constructor(exitCode: ExitCode, reason: string, message: string, hint = '') {
+    super(message);
+    this.exitCode = exitCode;
+    this.reason = reason;
+    this.hint = hint;
+  }
+}
+
+/** Tells why a command failed, on standard error: in two sentences for people, in one JSON line for programs. */
+export function reportError(error: unknown, json: boolean): ExitCode {
+  const known = error instanceof CommandError ? error : unexpected(error);
+  const { exitCode, reason, message, hint } = known;
+  const text = json
+    ? JSON.stringify({ error: { reason, message, ...(hint === '' ? {} : { hint }), exitCode } })
+    : `${styled(process.stderr, ['red', 'bold'], 'spindle:')} ${message}${hint === '' ? '' : `\n${hint}`}`;
+  process.stderr.write(`${text}\n`);
+  return exitCode;
+}
+
+/** A fault of ours: its stack says where. */
+function unexpected(error: unknown): CommandError {
+  const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return new CommandError(EXIT.internal, 'internal', what, 'This is a fault of Spindle. Please report it.');
+}

@@ -1,0 +1,81 @@
+import type { Command } from 'commander';
+import { loadConfig } from '../config.ts';
+import type { Client, SpindleError } from '../sdk/index.ts';
+import { CommandError } from './command-error.ts';
+import { EXIT } from './exit-code.ts';
+
+/** The options of every command that talks to an engine. */
+export interface ConnectionFlags {
+  readonly address?: string;
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+export function addConnectionOptions(command: Command): Command {
+  return command
+    .option('--address <host:port>', 'the engine (default: SPINDLE_ADDRESS, or 127.0.0.1:7433)')
+    .option('--config <file>', 'a TOML file with settings (default: SPINDLE_CONFIG)')
+    .option('--json', 'output for programs');
+}
+
+/** The configuration, or the end of the command with one line for each problem. */
+export function configured(sources: Parameters<typeof loadConfig>[0]) {
+  const loaded = loadConfig(sources);
+  if (loaded.ok) return loaded.config;
+  throw new CommandError(
+    EXIT.usage,
+    'configuration',
+    `The configuration cannot be used.\n${loaded.problems.map((problem) => `  ${problem}`).join('\n')}`,
+  );
+}
+
+/** Runs a part of a command with a client, closes that, and rewords what the engine or the way to it refuses. */
+export async function withClient<T>(
+  { address: flag, config: file }: ConnectionFlags,
+  run: (client: Client) => Promise<T>,
+): Promise<T> {
+  const config = configured({ file, flags: { address: flag } });
+  const { createClient, DEFAULT_ADDRESS, SpindleError } = await import('../sdk/index.ts');
+  const address = config.address ?? DEFAULT_ADDRESS;
+  const client = createClient({ address });
+  try {
+    return await run(client);
+  } catch (error) {
+    throw error instanceof SpindleError ? commandErrorOf(error, address) : error;
+  } finally {
+    await client.close();
+  }
+}
+
+/** What a refusal, or no answer at all, means to whoever typed the command. */
+export function commandErrorOf(error: SpindleError, address: string): CommandError {
+  const { code, reason, message } = error;
+  if (reason === 'unavailable' || reason === 'deadline_exceeded') {
+    return new CommandError(
+      EXIT.unreachable,
+      'unreachable',
+      `No engine answers at ${address}.`,
+      'Start one with `spindle serve`, or name another with --address or SPINDLE_ADDRESS.',
+    );
+  }
+  if (reason === 'wait_timeout') return new CommandError(EXIT.timeout, reason, sentence(message));
+  if (code === 'UNAVAILABLE') {
+    return new CommandError(
+      EXIT.unreachable,
+      reason,
+      `The engine at ${address} takes no request: ${message}`,
+      'Try again once it runs again; its log says more.',
+    );
+  }
+  return new CommandError(
+    EXIT.refused,
+    reason,
+    sentence(message),
+    `(${reason}, ${code}; docs/errors.md explains it.)`,
+  );
+}
+
+function sentence(text: string): string {
+  const start = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(start) ? start : `${start}.`;
+}

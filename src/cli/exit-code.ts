@@ -1,0 +1,44 @@
+/** How a command ends, for scripts. Documented in docs/cli.md and in `spindle --help`. */
+export const EXIT = {
+  ok: 0,
+  /** The call ended with a failure of its tool, or of the way to it. */
+  toolFailed: 1,
+  /** The command line, the configuration or a file that it names cannot be used. */
+  usage: 2,
+  /** The engine refused the request. */
+  refused: 3,
+  /** No engine answers, or the one that does shuts down. */
+  unreachable: 4,
+  /** The wait is over, and the call may go on. */
+  timeout: 5,
+  /** `serve` cannot listen on an address. */
+  address: 6,
+  /** `serve` cannot open its journal. */
+  journal: 7,
+  /** The journal failed while the engine ran. */
+  journalFailed: 8,
+  /** A fault of Spindle itself; BSD's EX_SOFTWARE. */
+  internal: 70,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
+
+/** What shells report for a process that a signal ended. */
+export function signalExitCode(signal: keyof typeof SIGNALS): number {
+  return 128 + SIGNALS[signal];
+}
+
+export const EXIT_CODES_HELP = `Exit codes:
+  0   done; for a call, its tool succeeded
+  1   the call failed: its output names the code
+  2   the command line or the configuration cannot be used
+  3   the engine refused the request
+  4   no engine answers
+  5   the time to wait is over; the call may go on
+  6   serve: an address cannot be listened on
+  7   serve: the journal cannot be opened
+  8   serve: the journal failed while the engine ran
+  70  a fault of Spindle itself
+  130, 143  ended by Ctrl-C or SIGTERM`;

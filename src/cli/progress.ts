@@ -1,0 +1,83 @@
+import type { CallEvent } from '../sdk/index.ts';
+import { lengthOfTime, oneLine, styled } from './style.ts';
+
+/** Tells a person on standard error what a call does. On a terminal the newest state is one line that is rewritten. */
+export interface Progress {
+  event(event: CallEvent): void;
+  /** A line that stays. */
+  note(text: string): void;
+  /** A line that stays, for terminals alone. */
+  footer(text: string): void;
+  /** Takes the rewritten line away. */
+  clear(): void;
+}
+
+const CLEAR_LINE = '\r\u001b[2K';
+
+const SILENT: Progress = {
+  event: () => undefined,
+  note: () => undefined,
+  footer: () => undefined,
+  clear: () => undefined,
+};
+
+export function showProgress(silent: boolean): Progress {
+  if (silent) return SILENT;
+  const { stderr } = process;
+  let shown = false;
+
+  const clear = (): void => {
+    if (shown) stderr.write(CLEAR_LINE);
+    shown = false;
+  };
+  const note = (text: string): void => {
+    clear();
+    stderr.write(`${text}\n`);
+  };
+  const status = (text: string): void => {
+    if (!stderr.isTTY) return;
+    stderr.write(`${CLEAR_LINE}${styled(stderr, 'dim', text.slice(0, stderr.columns - 1))}`);
+    shown = true;
+  };
+
+  return {
+    event(event) {
+      const text = eventText(event);
+      if (event.kind === 'finished') clear();
+      else if (event.kind === 'progress' && !stderr.isTTY) note(text);
+      else if (event.kind === 'retrying' || event.kind === 'open' || event.kind === 'interrupted') note(text);
+      else status(text);
+    },
+    note,
+    footer(text) {
+      if (stderr.isTTY) note(text);
+    },
+    clear,
+  };
+}
+
+/** One line for an event. */
+export function eventText(event: CallEvent): string {
+  switch (event.kind) {
+    case 'queued':
+      return 'waits for a worker';
+    case 'started':
+      return `runs${event.attempt > 1 ? ` (attempt ${event.attempt})` : ''} on ${oneLine(event.workerName)}`;
+    case 'progress': {
+      const { completed, total, activity } = event;
+      const of = total === undefined ? '' : ` of ${total}`;
+      const count = completed === undefined ? '' : `${completed}${of}`;
+      return [count, oneLine(activity)].filter((part) => part !== '').join('  ');
+    }
+    case 'retrying': {
+      const { attempt, error, backoffMs } = event;
+      return `attempt ${attempt} failed (${error.code}: ${oneLine(error.message)}); again in ${lengthOfTime(backoffMs)}`;
+    }
+    case 'open':
+      return `waits for an answer from outside: spindle settle ${event.callId}`;
+    case 'interrupted':
+      return `waits for a person: ${oneLine(event.reason)}`;
+    case 'finished':
+      return event.result.ok ? 'ended' : `failed with ${event.result.error.code}`;
+  }
+}

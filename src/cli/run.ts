@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { CommandError, reportError } from './command-error.ts';
+import { EXIT, EXIT_CODES_HELP } from './exit-code.ts';
+
+/** Adds options, help and action to a command. The action sets process.exitCode where it is not 0. */
+type Define = (command: Command) => void;
+
+/** Each command with its line in the list, and its own file, which is read when it is wanted. */
+const COMMANDS: readonly (readonly [name: string, summary: string, load: () => Promise<Define>])[] = [
+  ['serve', 'run an engine', async () => (await import('./serve.ts')).defineServe],
+  ['worker', 'run the tools that a file exports', async () => (await import('./worker.ts')).defineWorker],
+  ['tools', 'list or find tools', async () => (await import('./tools.ts')).defineTools],
+  ['call', 'call a tool and show its result', async () => (await import('./call.ts')).defineCall],
+  ['calls', 'list calls', async () => (await import('./calls.ts')).defineCalls],
+  ['get', 'show a call as it stands', async () => (await import('./get.ts')).defineGet],
+  ['watch', 'wait for a call and show what happens', async () => (await import('./watch.ts')).defineWatch],
+  ['cancel', 'stop a call', async () => (await import('./cancel.ts')).defineCancel],
+  ['settle', 'answer a call that waits for one', async () => (await import('./settle.ts')).defineSettle],
+  ['blob', 'write the bytes of a blob', async () => (await import('./blob.ts')).defineBlob],
+];
+
+const EXAMPLES = `
+Start here:
+  spindle serve                        an engine at 127.0.0.1:7433, with its journal in ./spindle-data
+  spindle worker tools.ts              serves the tools that tools.ts exports
+  spindle call greet '{"name":"Ada"}'  calls one of them
+
+Every command takes --json for programs and --help for its options. SPINDLE_ADDRESS names the engine.
+
+${EXIT_CODES_HELP}
+`;
+
+/** Runs a command line, without the names of program and script. Gives the exit code, and never rejects. */
+export async function run(argv: readonly string[]): Promise<number> {
+  const json = argv.includes('--json');
+  try {
+    const program = await build(argv, json);
+    await program.parseAsync(argv, { from: 'user' });
+    return Number(process.exitCode ?? EXIT.ok);
+  } catch (error) {
+    // Help and the version arrive here as well, with code 0; everything else has been told on standard error.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    return reportError(error, json);
+  }
+}
+
+async function build(argv: readonly string[], json: boolean): Promise<Command> {
+  const program = new Command('spindle')
+    .description(
+      'Spindle calls tools: checks the arguments, finds a worker, holds it to its deadline, keeps the record.',
+    )
+    .version(version(), '-V, --version')
+    .exitOverride()
+    .configureOutput({
+      outputError: (text) => {
+        const message = text.trim().replace(/^error: /, '');
+        reportError(new CommandError(EXIT.usage, 'usage', message, '`spindle --help` shows how.'), json);
+      },
+    })
+    .addHelpText('after', EXAMPLES);
+  for (const [name, summary, load] of COMMANDS) {
+    const command = program
+      .command(name)
+      .summary(summary)
+      .description(summary)
+      .copyInheritedSettings(program);
+    if (argv.includes(name)) (await load())(command);
+  }
+  return program;
+}
+
+function version(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  return String(version);
+}

@@ -1,0 +1,127 @@
+import type { Command } from 'commander';
+import type { RunningEngine, StartError } from '../main.ts';
+import { retryPolicyOf } from '../sdk/tool-definition.ts';
+import { CommandError } from './command-error.ts';
+import { configured } from './connection.ts';
+import { EXIT, type ExitCode, signalExitCode } from './exit-code.ts';
+
+interface ServeFlags {
+  readonly config?: string;
+  readonly listen?: string;
+  readonly http?: string;
+  readonly journal?: string;
+  readonly insecure?: boolean;
+  readonly logLevel?: string;
+  readonly shutdownGrace?: string;
+  readonly json?: boolean;
+}
+
+const HELP = `
+Prints one line on standard output once it is ready:
+  spindle ready grpc=127.0.0.1:7433 http=127.0.0.1:7434 journal=sqlite:./spindle-data/spindle.db
+Its log goes to standard error. SIGTERM and SIGINT let running calls end within the grace; a second one ends it
+at once, which loses nothing that was recorded.
+
+Examples:
+  spindle serve
+  spindle serve --journal memory: --http off
+  spindle serve --listen 127.0.0.1:0 --http 127.0.0.1:0     any free ports: the line above names them
+  spindle serve --config /etc/spindle.toml
+`;
+
+export function defineServe(command: Command): void {
+  command
+    .description('Runs an engine: workers and callers connect to it, and it keeps the record of every call.')
+    .option('--listen <host:port>', 'the gRPC port (default: 127.0.0.1:7433)')
+    .option('--http <host:port|off>', 'the port for gRPC-Web, Connect and JSON (default: 127.0.0.1:7434)')
+    .option('--journal <url>', 'memory: or sqlite:PATH (default: sqlite:./spindle-data/spindle.db)')
+    .option('--insecure', 'allow an address that other machines reach, though nobody is asked who they are')
+    .option('--log-level <level>', 'info, warn, error or silent (default: info)')
+    .option('--shutdown-grace <duration>', 'how long a shutdown waits for running calls (default: 10s)')
+    .option('--config <file>', 'a TOML file with settings (default: SPINDLE_CONFIG)')
+    .option('--json', 'the ready line as JSON, and the log too')
+    .addHelpText('after', HELP)
+    .action(serve);
+}
+
+async function serve(flags: ServeFlags): Promise<void> {
+  const { config: file, json = false, logLevel, shutdownGrace, ...rest } = flags;
+  const config = configured({
+    file,
+    flags: { ...rest, log_level: logLevel, shutdown_grace: shutdownGrace },
+  });
+  const stopped = firstSignal();
+  const { createEngine, openLog, StartError } = await import('../main.ts');
+  const people = process.stderr.isTTY && !json;
+  const observer = await openLog({
+    level: config.logLevel,
+    pretty: people,
+    colour: people && process.stderr.hasColors(),
+  });
+
+  let engine: RunningEngine;
+  try {
+    const { listen, http, journal, insecure, retry } = config;
+    engine = await createEngine({
+      ...(listen === undefined ? {} : { listen }),
+      ...(http === undefined ? {} : { http }),
+      ...(journal === undefined ? {} : { journal }),
+      ...(retry === undefined ? {} : { retry: policies(retry) }),
+      insecure,
+      observer,
+    });
+  } catch (error) {
+    throw error instanceof StartError ? startFailure(error) : error;
+  }
+
+  const { grpcAddress: grpc, httpAddress = 'off', journal } = engine;
+  process.stdout.write(
+    json
+      ? `${JSON.stringify({ ready: { grpc, http: httpAddress, journal } })}\n`
+      : `spindle ready grpc=${grpc} http=${httpAddress} journal=${journal}\n`,
+  );
+
+  const reason = await Promise.race([stopped, engine.failed]);
+  const signal = typeof reason === 'string' ? reason : undefined;
+  observer.report('info', 'stopping', { reason: signal ?? 'the journal failed' });
+  await engine.stop(signal === undefined ? 0 : config.shutdownGraceMs);
+  if (reason instanceof Error) {
+    throw new CommandError(
+      EXIT.journalFailed,
+      'journal_failed',
+      `The journal failed, and the engine has stopped: ${reason.message}`,
+      'Everything that it acknowledged is recorded. Repair what the message names, and start it again.',
+    );
+  }
+  observer.report('info', 'stopped', {});
+}
+
+/** Resolves with the first signal; the second ends the process, whatever it waits for. */
+function firstSignal(): Promise<'SIGTERM' | 'SIGINT'> {
+  return new Promise((resolve) => {
+    let seen = false;
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        if (seen) process.exit(signalExitCode(signal));
+        seen = true;
+        resolve(signal);
+      });
+    }
+  });
+}
+
+function policies({ base, tool }: NonNullable<ReturnType<typeof configured>['retry']>) {
+  return {
+    ...(base === undefined ? {} : { base: retryPolicyOf(base) }),
+    ...(tool === undefined ? {} : { tool: retryPolicyOf(tool) }),
+  };
+}
+
+function startFailure(error: StartError): CommandError {
+  const codes: Readonly<Record<StartError['kind'], ExitCode>> = {
+    option: EXIT.usage,
+    address: EXIT.address,
+    journal: EXIT.journal,
+  };
+  return new CommandError(codes[error.kind], error.kind, error.message);
+}

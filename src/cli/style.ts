@@ -1,0 +1,42 @@
+import { styleText } from 'node:util';
+
+export type Style = Parameters<typeof styleText>[0];
+
+/** Colours a text on a terminal, and nowhere else; NO_COLOR, and the other conventions that Node knows, are honoured. */
+export function styled(stream: NodeJS.WriteStream, style: Style, text: string): string {
+  return styleText(style, text, { stream });
+}
+
+const UNKNOWN_WIDTH = Number.POSITIVE_INFINITY;
+
+/** Rows as aligned columns. On a terminal the last column is cut to its width. */
+export function table(rows: readonly (readonly string[])[], stream: NodeJS.WriteStream): string {
+  const width = stream.isTTY ? stream.columns : UNKNOWN_WIDTH;
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, column) => {
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+    });
+  }
+  return rows
+    .map((row) => {
+      const line = row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd();
+      return line.length > width ? `${line.slice(0, width - 1)}…` : line;
+    })
+    .join('\n');
+}
+
+/** Foreign text on one line of a terminal: no line ends, and no control character that would steer it. */
+export function oneLine(text: string): string {
+  return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+}
+
+/** A length of time in the unit that a person would choose. */
+export function lengthOfTime(millis: number): string {
+  if (millis < 1_000) return `${Math.round(millis)} ms`;
+  if (millis < 60_000) return `${(millis / 1_000).toFixed(1)} s`;
+  return `${Math.floor(millis / 60_000)} min ${Math.round((millis % 60_000) / 1_000)} s`;
+}

@@ -1,0 +1,140 @@
+import { hostname } from 'node:os';
+import { basename } from 'node:path';
+import type { Command } from 'commander';
+import { DEFAULT_ADDRESS } from '../sdk/index.ts';
+import {
+  createWorker,
+  SpindleError,
+  type Tool,
+  type Worker,
+  type WorkerStatus,
+} from '../sdk/worker/index.ts';
+import { CommandError } from './command-error.ts';
+import { addConnectionOptions, type ConnectionFlags, commandErrorOf, configured } from './connection.ts';
+import { EXIT } from './exit-code.ts';
+import { exportedTools } from './exported-tools.ts';
+import { countOption } from './option-value.ts';
+import { signatureOf } from './signature.ts';
+import { oneLine, styled, table } from './style.ts';
+
+interface WorkerFlags extends ConnectionFlags {
+  readonly name?: string;
+  readonly maxInFlight?: number;
+}
+
+const HELP = `
+FILE is a TypeScript or JavaScript module. Each of its exports may be a tool, a toolchain, or an array of these;
+other exports are left alone. Without an engine the worker tries again until there is one.
+
+SIGTERM and Ctrl-C let running calls end, within 30 s; a second signal ends the worker at once.
+
+Example (greet.ts):
+  import { defineTool } from 'spindle/worker';
+  import { z } from 'zod';
+
+  export const greet = defineTool({
+    name: 'greet',
+    description: 'Greets somebody by name.',
+    schema: z.object({ name: z.string() }),
+    execute: ({ name }) => \`Hello, \${name}!\`,
+  });
+
+  spindle worker greet.ts
+`;
+
+export function defineWorker(command: Command): void {
+  addConnectionOptions(command)
+    .description('Runs the tools that a file exports, for whoever calls them through the engine.')
+    .argument('<file>', 'the module')
+    .option('--name <name>', 'a name for people (default: the file and the host)')
+    .option('--max-in-flight <n>', 'the most calls at once (default: 16)', countOption)
+    .addHelpText('after', HELP)
+    .action(work);
+}
+
+async function work(file: string, flags: WorkerFlags): Promise<void> {
+  const { address = DEFAULT_ADDRESS } = configured({ file: flags.config, flags: { address: flags.address } });
+  const json = flags.json === true;
+  const name = flags.name ?? `${basename(file)}@${hostname()}`;
+  const entries = await exportedTools(file);
+  const worker = makeWorker(file, {
+    address,
+    name,
+    tools: entries,
+    onStatus: (status) => tell(status, address, json),
+    ...(flags.maxInFlight === undefined ? {} : { maxInFlight: flags.maxInFlight }),
+  });
+  const tools = entries.flatMap((entry) => ('tools' in entry ? entry.tools : [entry]));
+  const running = worker.run();
+  // `run` rejects as well where there never is a welcome; its reason is the one that is told.
+  worker.ready.then(
+    () => announce(tools, { name, address, json }),
+    () => undefined,
+  );
+  try {
+    await running;
+  } catch (error) {
+    throw error instanceof SpindleError ? commandErrorOf(error, address) : error;
+  }
+}
+
+function makeWorker(file: string, options: Parameters<typeof createWorker>[0]): Worker {
+  try {
+    return createWorker(options);
+  } catch (error) {
+    // Two tools of one name, say: what the file exports cannot be offered.
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandError(EXIT.usage, 'unusable_tools', `${file} cannot be served: ${why}`);
+  }
+}
+
+function announce(
+  tools: readonly Tool[],
+  { name, address, json }: { readonly name: string; readonly address: string; readonly json: boolean },
+): void {
+  if (json) {
+    const names = tools.map((tool) => tool.name);
+    process.stdout.write(`${JSON.stringify({ ready: { worker: name, address, tools: names } })}\n`);
+    return;
+  }
+  const rows = tools.map(({ name: tool, definition }) => [
+    `  ${tool}${signatureOf(definition.inputSchemaJson)}`,
+    oneLine(definition.description),
+  ]);
+  process.stdout.write(`${name} serves at ${address}:\n${table(rows, process.stdout)}\n`);
+}
+
+/** What an operator wants to see, on standard error. */
+function tell(status: WorkerStatus, address: string, json: boolean): void {
+  if (json) {
+    process.stderr.write(`${JSON.stringify(status)}\n`);
+    return;
+  }
+  const text = statusText(status, address);
+  if (text !== undefined) process.stderr.write(`${styled(process.stderr, 'yellow', text)}\n`);
+}
+
+function statusText(status: WorkerStatus, address: string): string | undefined {
+  switch (status.kind) {
+    case 'connected':
+      return status.streamNumber > 1 ? `Connected to ${address} again.` : undefined;
+    case 'disconnected':
+      return `No connection to ${address} (${oneLine(status.message)}). Trying again in ${Math.round(status.retryInMs)} ms.`;
+    case 'go_away':
+      return `The engine asked to reconnect (${status.reason}).`;
+    case 'tools_refused':
+      return status.tools.map(({ name, reason }) => `The engine refused ${name}: ${reason}`).join('\n');
+    case 'answer_refused':
+      return `The answer of ${status.toolName} to call ${status.callId} was refused: ${status.reason}`;
+    case 'rejected':
+      return `A call was given back: ${status.reason}`;
+    case 'handler_stuck':
+      return `${status.toolName} still runs for call ${status.callId}, which has ended: listen to context.signal.`;
+    case 'warning':
+      return status.message;
+    case 'draining':
+      return `Draining (${status.reason}): running calls may end, no new one begins.`;
+    case 'stopped':
+      return status.unfinished === 0 ? undefined : `Stopped with ${status.unfinished} calls unfinished.`;
+  }
+}

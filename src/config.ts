@@ -1,0 +1,220 @@
+/**
+ * Everything that is configured: a TOML file, the environment and the flags of a command become one frozen
+ * Config, in this order, the last one winning. The only reader of process.env in src/.
+ */
+import { readFileSync } from 'node:fs';
+import { parse } from 'smol-toml';
+import { z } from 'zod';
+import { MAX_ATTEMPTS, MAX_BACKOFF_MULTIPLIER, MAX_POLICY_DURATION_MS } from './core/limits.ts';
+import type { Millis } from './core/time.ts';
+
+const UNITS: Readonly<Record<string, Millis>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Reads a length of time: a number and its unit, as in 250ms, 30s, 5m, 1.5h or 7d. Undefined for any other text. */
+export function parseDuration(text: string): Millis | undefined {
+  const [, number, unit = ''] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text) ?? [];
+  const factor = UNITS[unit];
+  return number === undefined || factor === undefined ? undefined : Number(number) * factor;
+}
+
+/** Field by field what is wanted, in the words that follow `expected`. */
+const EXPECTED = {
+  address: 'HOST:PORT, as in 127.0.0.1:7433, localhost:0 or [::1]:7433',
+  http: 'HOST:PORT, as in 127.0.0.1:7434, or "off"',
+  journal: '"memory:", or "sqlite:" and the path of a file',
+  flag: 'true or false',
+  level: '"info", "warn", "error" or "silent"',
+  duration: 'a positive number and its unit, as in 250ms, 30s, 5m or 1h, of at most 366 days',
+  attempts: `an integer from 1 to ${MAX_ATTEMPTS}`,
+  factor: `a number from 1 to ${MAX_BACKOFF_MULTIPLIER}`,
+  table: 'a table',
+};
+
+/** Only the form: whether it can be listened on, the engine finds out. */
+const HOST_PORT = /^(?:\[[^\]]+\]|[^:[\]\s]+):\d{1,5}$/;
+
+const address = z.string(EXPECTED.address).regex(HOST_PORT, EXPECTED.address);
+const flag = z.union(
+  [z.boolean(), z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })],
+  EXPECTED.flag,
+);
+const duration = z.string(EXPECTED.duration).transform((text, context) => {
+  const millis = parseDuration(text);
+  if (millis !== undefined && millis > 0 && millis <= MAX_POLICY_DURATION_MS) return millis;
+  context.addIssue({ code: 'custom', message: EXPECTED.duration });
+  return z.NEVER;
+});
+
+const RetrySchema = z
+  .strictObject(
+    {
+      queue_timeout: duration.optional(),
+      run_timeout: duration.optional(),
+      total_timeout: duration.optional(),
+      heartbeat_timeout: duration.optional(),
+      max_attempts: z
+        .int(EXPECTED.attempts)
+        .min(1, EXPECTED.attempts)
+        .max(MAX_ATTEMPTS, EXPECTED.attempts)
+        .optional(),
+      initial_backoff: duration.optional(),
+      max_backoff: duration.optional(),
+      backoff_multiplier: z
+        .number(EXPECTED.factor)
+        .min(1, EXPECTED.factor)
+        .max(MAX_BACKOFF_MULTIPLIER, EXPECTED.factor)
+        .optional(),
+    },
+    { error: tableError },
+  )
+  .transform((layer) =>
+    withoutUndefined({
+      queueTimeoutMs: layer.queue_timeout,
+      runTimeoutMs: layer.run_timeout,
+      totalTimeoutMs: layer.total_timeout,
+      heartbeatTimeoutMs: layer.heartbeat_timeout,
+      maxAttempts: layer.max_attempts,
+      initialBackoffMs: layer.initial_backoff,
+      maxBackoffMs: layer.max_backoff,
+      backoffMultiplier: layer.backoff_multiplier,
+    }),
+  );
+
+const ConfigSchema = z
+  .strictObject(
+    {
+      address: address.optional(),
+      listen: address.optional(),
+      http: z.union([z.literal('off').transform(() => false as const), address], EXPECTED.http).optional(),
+      journal: z.string(EXPECTED.journal).min(1, EXPECTED.journal).optional(),
+      insecure: flag.optional(),
+      log_level: z.enum(['info', 'warn', 'error', 'silent'], EXPECTED.level).optional(),
+      shutdown_grace: duration.optional(),
+      retry: z
+        .strictObject({ base: RetrySchema.optional(), tool: RetrySchema.optional() }, { error: tableError })
+        .optional(),
+    },
+    { error: tableError },
+  )
+  .transform((settings) => ({
+    /** The engine that clients and workers talk to; undefined where nothing names one. */
+    address: settings.address,
+    listen: settings.listen,
+    http: settings.http,
+    journal: settings.journal,
+    /** Listening beyond this machine without credentials is meant (9.1). */
+    insecure: settings.insecure ?? false,
+    logLevel: settings.log_level ?? ('info' as const),
+    shutdownGraceMs: settings.shutdown_grace,
+    /** Policies of the deployment: for every effect, and for tools (4.1). */
+    retry: settings.retry,
+  }));
+
+/** What was configured. Where nothing was, a setting is undefined, and the part that it belongs to has its default. */
+export type Config = z.output<typeof ConfigSchema>;
+
+/** The settings by their names in a file; the environment and flags know those without a table. */
+type Setting = Exclude<keyof z.input<typeof ConfigSchema>, 'retry'>;
+
+const VARIABLES: Readonly<Record<Setting, string>> = {
+  address: 'SPINDLE_ADDRESS',
+  listen: 'SPINDLE_LISTEN',
+  http: 'SPINDLE_HTTP',
+  journal: 'SPINDLE_JOURNAL',
+  insecure: 'SPINDLE_INSECURE',
+  log_level: 'SPINDLE_LOG_LEVEL',
+  shutdown_grace: 'SPINDLE_SHUTDOWN_GRACE',
+};
+
+export interface ConfigSources {
+  /** The path of a TOML file. SPINDLE_CONFIG names one where this does not. */
+  readonly file?: string | undefined;
+  readonly flags?: Readonly<Partial<Record<Setting, string | boolean | undefined>>>;
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
+export type LoadedConfig =
+  | { readonly ok: true; readonly config: Config }
+  /** One line for each thing that is wrong: where it stands, and what is expected. */
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+export function loadConfig({
+  file,
+  flags = {},
+  environment = process.env,
+}: ConfigSources = {}): LoadedConfig {
+  const path = file ?? (environment['SPINDLE_CONFIG'] || undefined);
+  const settings = new Map<string, unknown>();
+  const origins = new Map<string, (key: string) => string>();
+  const set = (setting: string, value: unknown, origin: (key: string) => string): void => {
+    settings.set(setting, value);
+    origins.set(setting, origin);
+  };
+
+  if (path !== undefined) {
+    const table = readTable(path);
+    if (!table.ok) return { ok: false, problems: [table.problem] };
+    for (const [key, value] of Object.entries(table.value)) set(key, value, (at) => `${path}: ${at}`);
+  }
+  for (const [setting, variable] of Object.entries(VARIABLES)) {
+    const value = environment[variable];
+    // An empty variable is how shells and compose files leave one out.
+    if (value !== undefined && value !== '') set(setting, value, () => variable);
+  }
+  for (const [setting, value] of Object.entries(flags)) {
+    if (value !== undefined) set(setting, value, () => `--${setting.replaceAll('_', '-')}`);
+  }
+
+  const parsed = ConfigSchema.safeParse(Object.fromEntries(settings));
+  if (parsed.success) return { ok: true, config: deepFreeze(parsed.data) };
+  const problems = parsed.error.issues.flatMap((issue) => {
+    const where = (extra: readonly PropertyKey[]): string => {
+      const [first = '', ...rest] = [...issue.path, ...extra].map(String);
+      const key = [first, ...rest].join('.');
+      return origins.get(first)?.(key) ?? key;
+    };
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => `${where([key])}: no such setting`);
+    }
+    return [`${where([])}: expected ${issue.message}`];
+  });
+  return { ok: false, problems };
+}
+
+function tableError(): string {
+  return EXPECTED.table;
+}
+
+type ReadTable =
+  | { readonly ok: true; readonly value: Readonly<Record<string, unknown>> }
+  | { readonly ok: false; readonly problem: string };
+
+function readTable(path: string): ReadTable {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    return { ok: false, problem: `${path}: the configuration cannot be read (${reasonOf(error)})` };
+  }
+  try {
+    return { ok: true, value: parse(text) };
+  } catch (error) {
+    return { ok: false, problem: `${path}: expected TOML: ${reasonOf(error)}` };
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message.trim() : String(error);
+}
+
+type Present<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+/** An absent setting is an absent member, as the policies of the SDK want it. */
+function withoutUndefined<T extends object>(value: T): Present<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Present<T>;
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(value).forEach(deepFreeze);
+  return Object.freeze(value);
+}
