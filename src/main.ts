@@ -28,6 +28,11 @@ export interface EngineOptions {
   readonly journal?: string;
   /** Retry policies of the deployment, between the engine's own and those of tools and calls. */
   readonly retry?: RetryPolicies;
+  /**
+   * How long a worker that is away keeps what it holds, in milliseconds (5.3). Shorter, a worker that died is
+   * known as lost sooner; longer, one that is only cut off has more time to come back. Default 30,000.
+   */
+  readonly resumeGraceMs?: number;
   /** Hears what an operator should know. Default: nobody. */
   readonly observer?: Observer;
 }
@@ -57,7 +62,7 @@ export const DEFAULT_JOURNAL = 'sqlite:./spindle-data/spindle.db';
  * await engine.stop();
  */
 export async function createEngine(options: EngineOptions = {}): Promise<RunningEngine> {
-  const { journal: journalUrl = DEFAULT_JOURNAL, observer = SILENT } = options;
+  const { journal: journalUrl = DEFAULT_JOURNAL, observer = SILENT, resumeGraceMs } = options;
   const clock = systemClock();
   const random = systemRandom();
   const schemas = createSchemas();
@@ -69,6 +74,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     observer,
     schemas,
     resumeTokens: createResumeTokens(store.secret),
+    resumeGraceMs,
     soon: setImmediate,
   });
   const streams = createWorkerStreams(registry);
@@ -83,6 +89,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       schemas,
       observer,
       policies: options.retry,
+      resumeGraceMs,
       failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
     });
     await engine.recover();
