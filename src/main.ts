@@ -36,6 +36,11 @@ export interface EngineOptions {
    * an address is refused (9.1).
    */
   readonly insecure?: boolean;
+  /**
+   * How long a worker that is away keeps what it holds, in milliseconds (5.3). Shorter, a worker that died is
+   * known as lost sooner; longer, one that is only cut off has more time to come back. Default 30,000.
+   */
+  readonly resumeGraceMs?: number;
   /** Hears what an operator should know. Default: nobody. */
   readonly observer?: Observer;
 }
@@ -77,7 +82,7 @@ export const DEFAULT_JOURNAL = 'sqlite:./spindle-data/spindle.db';
  * await engine.stop();
  */
 export async function createEngine(options: EngineOptions = {}): Promise<RunningEngine> {
-  const { journal: journalUrl = DEFAULT_JOURNAL, observer = SILENT } = options;
+  const { journal: journalUrl = DEFAULT_JOURNAL, observer = SILENT, resumeGraceMs } = options;
   const grpc = options.listen ?? DEFAULT_LISTEN;
   const http = options.http === false ? undefined : (options.http ?? DEFAULT_HTTP);
   for (const address of [grpc, http]) {
@@ -94,6 +99,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     observer,
     schemas,
     resumeTokens: createResumeTokens(store.secret),
+    resumeGraceMs,
     soon: setImmediate,
   });
   const streams = createWorkerStreams(registry);
@@ -108,6 +114,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       schemas,
       observer,
       policies: options.retry && create(RetryPoliciesSchema, options.retry),
+      resumeGraceMs,
       failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
     });
     await engine.recover().catch(startErrorOf('journal'));

@@ -42,6 +42,8 @@ export interface EngineOptions {
   readonly observer: Observer;
   /** The deployment's layers of the policy, between the engine's own and the tool's (4.1). */
   readonly policies?: RetryPolicies | undefined;
+  /** How long recovered calls and names wait for their workers (5.8, 4.11). RESUME_GRACE_MS if not given. */
+  readonly resumeGraceMs?: Millis | undefined;
   /** The journal cannot be trusted any more: the process should end, and be started again (7.4). */
   readonly failed: (error: unknown) => void;
 }
@@ -189,7 +191,7 @@ export function buildEngine(options: EngineOptions): Engine {
       }
       for (const { tenant, leaseToken } of expected) effects.away(tenant, leaseToken, true);
       workers.expect(expected);
-      const graceUntil = clock.now() + RESUME_GRACE_MS;
+      const graceUntil = clock.now() + (options.resumeGraceMs ?? RESUME_GRACE_MS);
       shared.namesSettledAt = graceUntil;
       for (const runner of runners) runner.resume(runningLeases(runner).length > 0 ? graceUntil : 0);
       clock.alarm(graceUntil, settleNames);

@@ -108,13 +108,13 @@ export function offer(registry: Registry, instance: Instance, { offers, refused,
 }
 
 function welcome(registry: Registry, instance: Instance, hello: Hello, offers: Offers): Welcome {
-  const { resumeTokens, random } = registry.options;
+  const { resumeTokens, random, resumeGraceMs = RESUME_GRACE_MS } = registry.options;
   return create(WelcomeSchema, {
     connectionId: random.token(),
     resumeToken: resumeTokens.issue(instance.tenant, instance.instanceId),
     heartbeatInterval: duration(HEARTBEAT_INTERVAL_MS),
     silenceTimeout: duration(SILENCE_TIMEOUT_MS),
-    resumeGrace: duration(RESUME_GRACE_MS),
+    resumeGrace: duration(resumeGraceMs),
     maxMessageBytes: MAX_MESSAGE_BYTES,
     abandon: hello.held
       .map(({ leaseToken }) => leaseToken)

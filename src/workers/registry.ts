@@ -1,7 +1,7 @@
 import type { CancelReason } from '../../gen/spindle/v1/worker_service_pb.ts';
 import { CANCEL_GRACE_MS, RESUME_GRACE_MS } from '../core/limits.ts';
 import { leaseTokenOf } from '../core/session.ts';
-import { duration } from '../core/time.ts';
+import { duration, type Millis } from '../core/time.ts';
 import type {
   Clock,
   ExpectedLease,
@@ -23,6 +23,8 @@ export interface RegistryOptions {
   readonly observer: Observer;
   readonly schemas: Schemas;
   readonly resumeTokens: ResumeTokens;
+  /** How long the leases of a worker that is away are kept (5.3). RESUME_GRACE_MS if not given. */
+  readonly resumeGraceMs?: Millis | undefined;
   /** Runs a function at the end of this tick. */
   readonly soon: (run: () => void) => void;
 }
@@ -48,7 +50,7 @@ export function instanceKey(tenant: string, instanceId: string): string {
 }
 
 export function createRegistry(options: RegistryOptions): Registry {
-  const { clock, random, observer } = options;
+  const { clock, random, observer, resumeGraceMs = RESUME_GRACE_MS } = options;
   const catalog = createCatalog();
   const instances = new Map<string, Instance>();
   /** Whose slot a lease takes. */
@@ -152,7 +154,7 @@ export function createRegistry(options: RegistryOptions): Registry {
         registry.remove(instance);
         return;
       }
-      instance.cancelGrace = clock.alarm(clock.now() + RESUME_GRACE_MS, () => {
+      instance.cancelGrace = clock.alarm(clock.now() + resumeGraceMs, () => {
         observer.report('warn', 'worker_lost', { worker: instance.workerName, leases: instance.leases.size });
         registry.remove(instance);
       });
