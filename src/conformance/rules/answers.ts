@@ -31,7 +31,7 @@ export const ANSWER_RULES: readonly Rule[] = [
         serving.dispatch('add', JSON.stringify({ a: n, b: 1 })),
       );
       for (const [n, lease] of leases.entries()) {
-        expectEqual(`the sum of ${n} and 1`, valueOf(await serving.stream.answer(lease)), String(n + 1));
+        expectEqual(`the sum of ${n} and 1`, jsonOf(await serving.stream.answer(lease)), String(n + 1));
       }
       await pass(HEARTBEAT_MS * 2);
       const answers = serving.stream.received.filter(({ kind }) => kind.case === 'answer').length;
@@ -61,7 +61,7 @@ export const ANSWER_RULES: readonly Rule[] = [
       const { stream, dispatch } = await bench.serving();
       for (const text of VALUES) {
         const answer = await stream.answer(dispatch('echo', text));
-        expectThat(valueOf(answer) === text, `the value ${text.slice(0, 120)}`, saying(answer));
+        expectThat(jsonOf(answer) === text, `the value ${text.slice(0, 120)}`, saying(answer));
       }
     },
   },
@@ -73,7 +73,7 @@ export const ANSWER_RULES: readonly Rule[] = [
       const input = create(ToolInputSchema, {
         status: { case: 'valid', value: { repairedJson: '{}', repairs: ['empty'] } },
       });
-      expectEqual('the value', valueOf(await stream.answer(dispatch('echo', '', { input }))), '{}');
+      expectEqual('the value', jsonOf(await stream.answer(dispatch('echo', '', { input }))), '{}');
     },
   },
   {
@@ -84,7 +84,7 @@ export const ANSWER_RULES: readonly Rule[] = [
       const input = create(ToolInputSchema, {
         status: { case: 'valid', value: { repairedJson: '{"a":2,"b":3}', repairs: ['commas'] } },
       });
-      expectEqual('the sum', valueOf(await stream.answer(dispatch('add', '{"a":2,"b":3,}', { input }))), '5');
+      expectEqual('the sum', jsonOf(await stream.answer(dispatch('add', '{"a":2,"b":3,}', { input }))), '5');
     },
   },
   {
@@ -181,7 +181,7 @@ export const ANSWER_RULES: readonly Rule[] = [
       const { stream, dispatch } = await bench.serving();
       const answer = await stream.answer(dispatch('crash', '{"how":"throw"}'));
       expectThat(answer.outcome.case === 'error', 'an error', saying(answer));
-      expectEqual('the next sum', valueOf(await stream.answer(dispatch('add', '{"a":1,"b":1}'))), '2');
+      expectEqual('the next sum', jsonOf(await stream.answer(dispatch('add', '{"a":1,"b":1}'))), '2');
     },
   },
   {
@@ -193,7 +193,7 @@ export const ANSWER_RULES: readonly Rule[] = [
       const answer = await stream.answer(
         dispatch('context', '{}', { attempt: 2, traceContext: { traceparent } }),
       );
-      const told: unknown = JSON.parse(valueOf(answer) ?? '{}');
+      const told: unknown = JSON.parse(jsonOf(answer) ?? '{}');
       const trace =
         typeof told === 'object' && told !== null && 'traceparent' in told ? told.traceparent : undefined;
       const [, traceId] = String(trace).split('-');
@@ -284,7 +284,7 @@ export function cancelFrame(leaseToken: string) {
   } as const;
 }
 
-export function valueOf({ outcome }: Answer): string | undefined {
+export function jsonOf({ outcome }: Answer): string | undefined {
   return outcome.case === 'valueJson' ? outcome.value : undefined;
 }
 

@@ -14,7 +14,7 @@ import { pass, within } from '../deadline.ts';
 import { FRAME_TIMEOUT_MS, QUIET_MS, SILENCE_MS } from '../limits.ts';
 import { expectEqual, expectThat, type Rule } from '../rule.ts';
 import { saying } from '../stream.ts';
-import { heldIn, textOf, valueOf } from './answers.ts';
+import { heldIn, jsonOf, textOf } from './answers.ts';
 
 export const LIVENESS_RULES: readonly Rule[] = [
   {
@@ -71,7 +71,7 @@ export const LIVENESS_RULES: readonly Rule[] = [
       });
       const reject = await stream.next('reject', 'a reject');
       expectEqual('the lease', reject.leaseToken, leaseToken);
-      expectEqual('the next sum', valueOf(await stream.answer(dispatch('add', '{"a":1,"b":1}'))), '2');
+      expectEqual('the next sum', jsonOf(await stream.answer(dispatch('add', '{"a":1,"b":1}'))), '2');
     },
   },
   {
@@ -84,7 +84,7 @@ export const LIVENESS_RULES: readonly Rule[] = [
       const message = create(ConnectResponseSchema, { frames: [future] });
       message.$unknown = [{ no: 998, wireType: 0, data: new Uint8Array([7]) }];
       stream.write(message);
-      expectEqual('the next sum', valueOf(await stream.answer(dispatch('add', '{"a":2,"b":2}'))), '4');
+      expectEqual('the next sum', jsonOf(await stream.answer(dispatch('add', '{"a":2,"b":2}'))), '4');
     },
   },
   {
