@@ -1,0 +1,80 @@
+import { type Bench, openBench } from './bench.ts';
+import { Mismatch, type Rule } from './rule.ts';
+import { ANSWER_RULES } from './rules/answers.ts';
+import { DRAIN_RULES } from './rules/drain.ts';
+import { HELLO_RULES } from './rules/hello.ts';
+import { LIVENESS_RULES } from './rules/liveness.ts';
+import { RESUME_RULES } from './rules/resume.ts';
+
+/** Every rule that concerns workers, in the order in which they are checked. */
+export const RULES: readonly Rule[] = [
+  ...HELLO_RULES,
+  ...ANSWER_RULES,
+  ...LIVENESS_RULES,
+  ...RESUME_RULES,
+  ...DRAIN_RULES,
+];
+
+export interface Finding {
+  readonly section: string;
+  readonly title: string;
+  readonly passed: boolean;
+  /** Set where the rule failed. */
+  readonly expected?: string;
+  readonly came?: string;
+  /** The end of what the worker printed, where the rule failed. */
+  readonly output?: string;
+  readonly millis: number;
+}
+
+export interface SuiteOptions {
+  readonly command: readonly string[];
+  /** Only rules of this section, or with this title. */
+  readonly only?: string | undefined;
+  /** Hears of each finding as it comes. */
+  readonly found?: (finding: Finding) => void;
+}
+
+/** Checks a worker. Each rule gets a process of its own, so that one failure says nothing about the next rule. */
+export async function runSuite({ command, only, found = () => undefined }: SuiteOptions): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const rule of RULES.filter(
+    ({ section, title }) => only === undefined || only === section || only === title,
+  )) {
+    const finding = await checkRule(rule, command);
+    found(finding);
+    findings.push(finding);
+  }
+  return findings;
+}
+
+async function checkRule(rule: Rule, command: readonly string[]): Promise<Finding> {
+  const { section, title } = rule;
+  const started = performance.now();
+  const bench = await openBench(command);
+  const millis = (): number => Math.round(performance.now() - started);
+  try {
+    await rule.check(bench);
+    return { section, title, passed: true, millis: millis() };
+  } catch (error) {
+    return {
+      section,
+      title,
+      passed: false,
+      millis: millis(),
+      output: bench.process.output(),
+      ...reasonOf(error),
+    };
+  } finally {
+    await close(bench);
+  }
+}
+
+function reasonOf(error: unknown): { readonly expected: string; readonly came: string } {
+  if (error instanceof Mismatch) return { expected: error.expected, came: error.came };
+  return { expected: 'a worker that serves', came: error instanceof Error ? error.message : String(error) };
+}
+
+async function close(bench: Bench): Promise<void> {
+  await bench.close();
+}
