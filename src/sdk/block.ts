@@ -41,8 +41,25 @@ export function blockOf(value: unknown): Content | undefined {
     const only = Object.keys(fields).length === 1;
     return only && typeof fields['text'] === 'string' ? text(fields['text']) : undefined;
   }
-  return mcpBlock(fields);
+  return Object.keys(fields).every((key) => MCP_MEMBERS.has(key)) ? mcpBlock(fields) : undefined;
 }
+
+/** With any other member an object is data that has a `type` of its own, and nothing of it may get lost. */
+const MCP_MEMBERS: ReadonlySet<string> = new Set([
+  'type',
+  'text',
+  'data',
+  'mimeType',
+  'resource',
+  'uri',
+  'name',
+  'title',
+  'description',
+  'size',
+  'icons',
+  'annotations',
+  '_meta',
+]);
 
 function mcpBlock(fields: Readonly<Record<string, unknown>>): Content | undefined {
   const { type, text: words, data, uri, name, mimeType, resource: carried } = fields;

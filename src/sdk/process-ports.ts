@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { SdkClock, SdkRandom } from './ports.ts';
 
 /** A longer timer of Node fires at once, with a warning. */
@@ -24,7 +23,8 @@ export const processClock: SdkClock = {
 
 export const processRandom: SdkRandom = {
   draw: Math.random,
-  token: () => randomBytes(16).toString('base64url'),
+  // The global loads with its first use; an import of node:crypto would cost every start of a process.
+  token: () => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('base64url'),
 };
 
 /** After the current turn of the event loop: everything that its sockets brought has then been handled. */

@@ -189,6 +189,8 @@ describe('the SDK and an engine', () => {
     finish.resolve('done');
     expect(await first).toMatchObject({ ok: true, text: 'done' });
     expect(await joined).toMatchObject({ ok: true, text: 'done' });
+    // A call that has ended is joined as well.
+    expect(await client.call(count, { a: 1 }, { callId: 'c' })).toMatchObject({ ok: true, text: 'done' });
     expect(runs).toBe(1);
   });
 

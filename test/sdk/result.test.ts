@@ -77,6 +77,11 @@ describe('toToolResult', () => {
     ['one block', text('a'), [{ text: 'a' }]],
     ['blocks', [text('a'), text('b')], [{ text: 'a' }, { text: 'b' }]],
     ["a block in MCP's shape", { type: 'text', text: 'a' }, [{ text: 'a' }]],
+    [
+      'data that has a type and a text of its own',
+      { type: 'text', text: 'a', author: 'b' },
+      [{ text: '{"type":"text","text":"a","author":"b"}' }],
+    ],
     ['a result in a member', { result: result({ content: 'a' }) }, [{ text: 'a' }]],
     ['a result without content', result({ structured: { t: 1 } }), [{ text: '{"t":1}' }]],
     ['an empty result', result({}), [{ text: '' }]],
