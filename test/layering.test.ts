@@ -19,7 +19,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   main: ['*'],
 };
 /** Single files with a right of their own. */
-const EXCEPTIONS: Record<string, readonly string[]> = { 'cli/serve.ts': ['main'], 'cli/conformance.ts': ['conformance'] };
+const EXCEPTIONS: Record<string, readonly string[]> = {
+  'cli/serve.ts': ['main'],
+  'cli/conformance.ts': ['conformance'],
+};
 
 const root = resolve(import.meta.dirname, '..');
 const src = join(root, 'src');

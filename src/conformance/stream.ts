@@ -39,6 +39,8 @@ export interface Stream {
   hello(): Promise<Hello>;
   /** The answer to a dispatch; acknowledged unless told otherwise. */
   answer(leaseToken: string, options?: { readonly acknowledge?: AnswerVerdict | false }): Promise<Answer>;
+  /** Waits until a dispatch is answered, which is acknowledged, or given back. */
+  over(leaseToken: string): Promise<'answered' | 'rejected'>;
   end(refusal?: Refusal): void;
 }
 
@@ -76,16 +78,19 @@ export function createStream(duplex: Duplex<ConnectRequest, ConnectResponse>): S
     return kinds.length === 0 ? 'no frame' : `the frames ${kinds.join(', ')}`;
   };
 
-  const next: Stream['next'] = async (kind, expected, matches) => {
-    const look = async () => {
+  /** Looks again with everything that comes, until it finds something. */
+  const find = <T>(expected: string, look: () => T | undefined): Promise<T> => {
+    const looking = async (): Promise<T> => {
       for (;;) {
-        const frame = taken(kind, matches);
-        if (frame !== undefined) return frame;
+        const found = look();
+        if (found !== undefined) return found;
         await new Promise<void>((resolve) => waiting.push(resolve));
       }
     };
-    return await within(FRAME_TIMEOUT_MS, expected, look(), came);
+    return within(FRAME_TIMEOUT_MS, expected, looking(), came);
   };
+
+  const next: Stream['next'] = (kind, expected, matches) => find(expected, () => taken(kind, matches));
 
   const send: Stream['send'] = (...kinds) => {
     duplex.write(
@@ -108,6 +113,14 @@ export function createStream(duplex: Duplex<ConnectRequest, ConnectResponse>): S
       }
       return answer;
     },
+    over: (leaseToken) =>
+      find('an answer or a reject', () => {
+        if (taken('reject', (frame) => frame.leaseToken === leaseToken)) return 'rejected';
+        if (!taken('answer', (frame) => frame.leaseToken === leaseToken)) return undefined;
+        const verdict = AnswerVerdict.RECORDED;
+        send({ case: 'acknowledge', value: create(AcknowledgeSchema, { leaseToken, verdict }) });
+        return 'answered';
+      }),
     end: (refusal) => duplex.end(refusal),
   };
 }

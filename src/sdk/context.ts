@@ -121,6 +121,8 @@ export interface ToolContext {
   readonly idempotencyKey: string;
   /** The arguments byte for byte as the caller wrote them: integers above 2^53 are whole in here (1.1). */
   readonly rawArguments: string;
+  /** The JSON text of their value: the arguments as they came, or what a repair made of them (1.7). */
+  readonly argumentsJson: string;
   readonly input: InputVerdict;
   /**
    * Aborted when the handler should stop; its `reason` is a CallStopped. The attempt ends with whatever the

@@ -15,6 +15,7 @@ export {
 } from './context.ts';
 export type { InputAnswer, InvalidInput } from './invalid-input.ts';
 export type { JsonObject, JsonValue } from './json.ts';
+export { type RawJson, rawJson } from './raw-json.ts';
 export {
   type ConversionOptions,
   type FullResult,

@@ -27,7 +27,7 @@ export async function handle(
   try {
     const context = contextOf(dispatch, execute, hooks);
     const input = invalidInputOf(dispatch, execute);
-    if (input === undefined) return await runValid(handler, execute, context, hooks);
+    if (input === undefined) return await runValid(handler, context, hooks);
     return await runInvalid(handler, input, context, hooks);
   } catch (thrown) {
     return stoppedBecauseAsked(thrown, hooks.signal)
@@ -42,15 +42,8 @@ function stoppedBecauseAsked(thrown: unknown, signal: AbortSignal): boolean {
   return thrown === signal.reason || (thrown instanceof Error && thrown.name === 'AbortError');
 }
 
-async function runValid(
-  handler: Handler,
-  execute: ToolExecute,
-  context: ToolContext,
-  hooks: HandlerHooks,
-): Promise<AnswerOutcome> {
-  const status = execute.input?.status;
-  const repaired = status?.case === 'valid' ? status.value.repairedJson : undefined;
-  const value: JsonValue = JSON.parse(repaired ?? execute.arguments);
+async function runValid(handler: Handler, context: ToolContext, hooks: HandlerHooks): Promise<AnswerOutcome> {
+  const value: JsonValue = JSON.parse(context.argumentsJson);
   return run(handler, value, context, hooks);
 }
 

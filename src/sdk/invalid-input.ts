@@ -45,6 +45,12 @@ export function proposedFailure(dispatch: Dispatch): Failure | undefined {
   return undefined;
 }
 
+/** The JSON text of the arguments' value: what a repair made of them, else the text as it came (1.1, 1.7). */
+export function argumentsJsonOf({ arguments: given, input }: ToolExecute): string {
+  const status = input?.status;
+  return (status?.case === 'malformed' ? undefined : status?.value?.repairedJson) ?? given;
+}
+
 /** What an author's handler gets to see, or undefined where the arguments are valid. */
 export function invalidInputOf(dispatch: Dispatch, execute: ToolExecute): InvalidInput | undefined {
   const common = {
@@ -56,9 +62,8 @@ export function invalidInputOf(dispatch: Dispatch, execute: ToolExecute): Invali
   const status = execute.input?.status;
   switch (status?.case) {
     case 'invalid': {
-      const { repairedJson } = status.value;
       // The engine parsed this text, strictly, before it called it invalid rather than malformed.
-      const value: JsonValue = JSON.parse(repairedJson ?? execute.arguments);
+      const value: JsonValue = JSON.parse(argumentsJsonOf(execute));
       return { ...common, status: 'invalid', value, violations: violationsOf(status.value) };
     }
     case 'malformed':

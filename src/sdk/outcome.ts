@@ -61,6 +61,9 @@ export async function outcomeOf(
   if (returned.value.kind === 'value' && activity === undefined) {
     return { case: 'valueJson', value: jsonText(returned.value.value, 'the returned value') };
   }
+  if (returned.value.kind === 'raw' && activity === undefined) {
+    return { case: 'valueJson', value: returned.value.json };
+  }
   const result = resultOf(returned.value, { structured: handler.structured });
   return { case: 'result', value: activity === undefined ? result : { ...result, activity } };
 }
@@ -89,6 +92,8 @@ async function parseOutput(handler: Handler, returned: Returned): Promise<Parsed
         value: { kind: 'fields', fields: { ...returned.fields, structured: parsed.value } },
       };
     }
+    // The engine checks it against the declared schema: parsing would change what is to go out as it is.
+    case 'raw':
     case 'message':
       return { ok: true, value: returned };
   }

@@ -3,6 +3,7 @@ import { type Content, type ToolResult, ToolResultSchema } from '../../gen/spind
 import { type Block, blockOf } from './block.ts';
 import { text } from './content.ts';
 import { type JsonValue, jsonText } from './json.ts';
+import { isRawJson } from './raw-json.ts';
 
 /** Everything that a result can say. */
 export interface ResultFields<Structured = unknown> {
@@ -44,6 +45,8 @@ export type Returned =
   | { readonly kind: 'nothing' }
   /** Any JSON value; not yet checked to be one. */
   | { readonly kind: 'value'; readonly value: unknown }
+  /** A JSON value as text, sent as it is. */
+  | { readonly kind: 'raw'; readonly json: string }
   | { readonly kind: 'fields'; readonly fields: ResultFields }
   | { readonly kind: 'message'; readonly message: ToolResult };
 
@@ -68,6 +71,7 @@ export function readReturned(value: unknown): Returned {
   if (value === undefined) return { kind: 'nothing' };
   if (isMessage(value, ToolResultSchema)) return { kind: 'message', message: value };
   if (isFullResult(value)) return { kind: 'fields', fields: value };
+  if (isRawJson(value)) return { kind: 'raw', json: value.json };
   if (typeof value !== 'object' || value === null) return { kind: 'value', value };
   const values: readonly unknown[] = Array.isArray(value) ? value : [value];
   // A bare `{text}` is a block within `content` alone; on its own it is as likely to be data.
@@ -137,15 +141,19 @@ export function resultOf(returned: Returned, options: ConversionOptions = {}): T
       return create(ToolResultSchema, { content: [text('')] });
     case 'message':
       return withContent(returned.message);
-    case 'value': {
-      const json = jsonText(returned.value, 'the returned value');
-      const words = typeof returned.value === 'string' ? returned.value : json;
-      const content = [text(words)];
-      return create(ToolResultSchema, options.structured ? { content, structuredJson: json } : { content });
-    }
+    case 'value':
+      return resultOfJson(jsonText(returned.value, 'the returned value'), returned.value, options);
+    case 'raw':
+      return resultOfJson(returned.json, JSON.parse(returned.json), options);
     case 'fields':
       return withContent(messageOf(returned.fields));
   }
+}
+
+/** A JSON value as a result: a string becomes its own text, anything else its JSON. */
+function resultOfJson(json: string, value: unknown, { structured }: ConversionOptions): ToolResult {
+  const content = [text(typeof value === 'string' ? value : json)];
+  return create(ToolResultSchema, structured ? { content, structuredJson: json } : { content });
 }
 
 function messageOf(fields: ResultFields): ToolResult {

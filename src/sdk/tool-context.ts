@@ -7,7 +7,7 @@ import { type Instant, millisOf } from '../core/time.ts';
 import { blockOf } from './block.ts';
 import { bytesOf } from './content.ts';
 import { deferral, interruption, type ProgressReport, type ToolContext } from './context.ts';
-import { verdictOf } from './invalid-input.ts';
+import { argumentsJsonOf, verdictOf } from './invalid-input.ts';
 import type { JsonValue } from './json.ts';
 
 /** A report on a dispatch, without the lease that the worker adds. */
@@ -33,6 +33,7 @@ export function contextOf(dispatch: Dispatch, execute: ToolExecute, hooks: Handl
     attempt: execute.attempt,
     idempotencyKey: execute.idempotencyKey,
     rawArguments: execute.arguments,
+    argumentsJson: argumentsJsonOf(execute),
     input: verdictOf(execute.input),
     signal: hooks.signal,
     deadline: expires === undefined ? undefined : new Date(expires),

@@ -6,6 +6,7 @@ import type { Block, McpBlock } from './block.ts';
 import type { Deferral, Interruption, ToolContext } from './context.ts';
 import type { InputAnswer, InvalidInput } from './invalid-input.ts';
 import type { JsonObject, JsonValue } from './json.ts';
+import type { RawJson } from './raw-json.ts';
 import type { FullResult } from './result.ts';
 
 /** Hints about what a call does to the world. They inform people and policies; they secure nothing. */
@@ -72,7 +73,7 @@ type MarkedAnswer = Deferral | Interruption;
 
 /** What a handler of a tool with this output schema may return (3.1). */
 export type HandlerResult<Output extends OutputSchema> = Output extends z.ZodType
-  ? z.input<Output> | FullResult<z.input<Output>> | MarkedAnswer
+  ? z.input<Output> | FullResult<z.input<Output>> | RawJson | MarkedAnswer
   : FreeResult | MarkedAnswer;
 
 /** What a handler may return where no Zod schema says more. */
@@ -91,6 +92,7 @@ export type FreeResult =
       readonly details?: JsonValue;
     }
   | FullResult
+  | RawJson
   | ToolResult;
 
 /** The value that callers of a tool with this output schema get. */

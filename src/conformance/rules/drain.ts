@@ -16,10 +16,10 @@ export const DRAIN_RULES: readonly Rule[] = [
       await heldIn(serving, running);
       bench.process.signal('SIGTERM');
       await stream.next('drain', 'a drain');
-      // What was reserved before the drain still comes, and is answered.
+      // What was reserved before the drain still comes. The worker may run it or give it back, but not forget it.
       const reserved = dispatch('slow', '{"ms":100}');
       stream.send({ case: 'drainReply', value: create(DrainReplySchema) });
-      expectEqual('the reserved call', textOf(await stream.answer(reserved)), 'slept 100');
+      await stream.over(reserved);
       expectEqual('the running call', textOf(await stream.answer(running)), 'slept 1000');
       const ended = await within(EXIT_TIMEOUT_MS, 'a half-close', stream.ended, () => 'an open stream');
       expectEqual('how the worker ends the stream', ended, 'half_closed');
