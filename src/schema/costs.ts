@@ -11,8 +11,8 @@ export const KEY_COST = 'spindleKeyCost';
 type Costed = boolean | { [keyword: string]: unknown };
 
 /** A call of another function, and an error that a failing branch leaves behind, cost as much as keywords. */
-const CALL_SIZE = 10;
-const BRANCH_SIZE = 6;
+const CALL_SIZE = 20;
+const BRANCH_SIZE = 10;
 
 const NAMED = ['$defs', 'properties', 'patternProperties'] as const;
 const LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const;

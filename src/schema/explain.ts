@@ -4,6 +4,8 @@ import { quotedName, shortened } from './violation.ts';
 
 /** The list leaves room for the sentences around it. */
 const MAX_LIST_CHARS = 700;
+/** Keys and patterns are foreign words: none of them starts a line of its own. */
+const UNPRINTABLE = /[\p{Cc}\u2028\u2029]+/gu;
 
 /**
  * The error that a model reads for arguments that are invalid or malformed (1.9): what is wrong, and that it
@@ -33,7 +35,8 @@ export function listViolations(violations: readonly SchemaViolation[]): string {
   const lines: string[] = [];
   let length = 0;
   for (const { instancePath, message } of violations.slice(0, MAX_EXPLAINED_VIOLATIONS)) {
-    const line = `${instancePath === '' ? 'the root' : shortened(instancePath)} ${shortened(message, 300)}`;
+    const place = instancePath === '' ? 'the root' : shortened(instancePath);
+    const line = `${place} ${shortened(message, 300)}`.replace(UNPRINTABLE, ' ');
     length += line.length + 2;
     if (length > MAX_LIST_CHARS) break;
     lines.push(line);

@@ -26,9 +26,11 @@ const LONG_CATEGORIES: Readonly<Record<string, string>> = {
   Mark: 'M',
   Number: 'N',
   Decimal_Number: 'Nd',
+  digit: 'Nd',
   Letter_Number: 'Nl',
   Other_Number: 'No',
   Punctuation: 'P',
+  punct: 'P',
   Symbol: 'S',
   Math_Symbol: 'Sm',
   Currency_Symbol: 'Sc',
@@ -36,6 +38,7 @@ const LONG_CATEGORIES: Readonly<Record<string, string>> = {
   Space_Separator: 'Zs',
   Other: 'C',
   Control: 'Cc',
+  cntrl: 'Cc',
 };
 
 interface Cursor {

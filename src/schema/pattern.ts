@@ -34,7 +34,11 @@ export function compilePattern(source: string): PatternReading {
     // An instruction costs about two steps for each character where the automaton cannot be cached.
     return { kind: 'pattern', pattern: { source, program, weight: 2 * program.programSize() } };
   } catch {
-    return { kind: 'unenforced', reason: 'it repeats more, or nests deeper, than the linear engine can' };
+    return {
+      kind: 'unenforced',
+      reason:
+        'it repeats or nests more than the linear engine can, or names a property that it does not know',
+    };
   }
 }
 

@@ -33,12 +33,18 @@ export function indexReferences(document: unknown, dialect: Dialect): References
   const anchors = new Map<string, Place>();
   const dynamic = new Map<string, number>();
 
+  function placeOf(schema: unknown, pointer: string, base: string): Place {
+    const id = idOf(schema, dialect);
+    const renamed = id === undefined || id.startsWith('#') ? base : absolute(id.replace(/#$/, ''), base);
+    return { schema, pointer, base: renamed };
+  }
+
   function index(place: Place): void {
     const { schema, base, pointer } = place;
     if (!isJsonObject(schema)) return;
-    const id = ownValue(schema, '$id');
+    const id = idOf(schema, dialect);
     // In draft-07 an `$id` that is a fragment alone is an anchor.
-    if (typeof id === 'string')
+    if (id !== undefined)
       put(id.startsWith('#') ? anchors : resources, id.startsWith('#') ? base + id : base, place);
     for (const keyword of ['$anchor', '$dynamicAnchor']) {
       const name = dialect === '2020-12' ? ownValue(schema, keyword) : undefined;
@@ -53,6 +59,19 @@ export function indexReferences(document: unknown, dialect: Dialect): References
         index(placeOf(inner, [keyword, ...steps].reduce(childPointer, pointer), base));
       }
     }
+  }
+
+  /** Follows a JSON Pointer in a URI's fragment. */
+  function follow(from: Place, fragment: string): Place | undefined {
+    let place: Place = from;
+    for (const encoded of fragment.slice(1).split('/')) {
+      const step = decodeStep(encoded);
+      if (step === undefined) return undefined;
+      const inner = stepInto(place.schema, step);
+      if (inner === undefined) return undefined;
+      place = placeOf(inner, childPointer(place.pointer, step), place.base);
+    }
+    return isJsonObject(place.schema) || typeof place.schema === 'boolean' ? place : undefined;
   }
 
   const root = placeOf(document, '', NO_BASE);
@@ -85,27 +104,16 @@ function put(map: Map<string, Place>, name: string, place: Place): void {
   if (!map.has(name)) map.set(name, place);
 }
 
-function placeOf(schema: unknown, pointer: string, base: string): Place {
-  const id = isJsonObject(schema) ? ownValue(schema, '$id') : undefined;
-  const renamed = typeof id === 'string' && !id.startsWith('#') ? absolute(id.replace(/#$/, ''), base) : base;
-  return { schema, pointer, base: renamed };
+/** In draft-07 a reference hides what stands beside it, an `$id` too. */
+function idOf(schema: unknown, dialect: Dialect): string | undefined {
+  if (!isJsonObject(schema)) return undefined;
+  const id = ownValue(schema, '$id');
+  const hidden = dialect === 'draft-07' && typeof ownValue(schema, '$ref') === 'string';
+  return typeof id === 'string' && !hidden ? id : undefined;
 }
 
 function absolute(uri: string, base: string): string {
   return URL.parse(uri, base)?.href ?? uri;
-}
-
-/** Follows a JSON Pointer in a URI's fragment. */
-function follow(from: Place, fragment: string): Place | undefined {
-  let place: Place = from;
-  for (const encoded of fragment.slice(1).split('/')) {
-    const step = decodeStep(encoded);
-    if (step === undefined) return undefined;
-    const inner = stepInto(place.schema, step);
-    if (inner === undefined) return undefined;
-    place = placeOf(inner, childPointer(place.pointer, step), place.base);
-  }
-  return isJsonObject(place.schema) || typeof place.schema === 'boolean' ? place : undefined;
 }
 
 function stepInto(value: unknown, step: string): unknown {

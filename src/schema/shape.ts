@@ -58,7 +58,10 @@ function refusesObjects(not: PlainSchema | undefined): boolean {
 export function admitsTypeOf(schema: PlainSchema, root: PlainSchema, value: unknown): boolean {
   if (typeof schema === 'boolean') return schema;
   if (schema.$ref !== undefined && !admitsTypeOf(target(root, schema.$ref), root, value)) return false;
-  return schema.type === undefined || hasType(schema.type, value);
+  const parts = [schema, ...(schema.allOf ?? [])];
+  return parts.every(
+    (part) => typeof part === 'boolean' || part.type === undefined || hasType(part.type, value),
+  );
 }
 
 export function hasType(types: readonly string[], value: unknown): boolean {
