@@ -54,7 +54,7 @@ function unevaluated(
 function missingKeys(schema: PlainObject, value: JsonObject, path: string): SchemaViolation[] {
   const missing = (names: readonly string[]): string[] => names.filter((name) => !Object.hasOwn(value, name));
   const required = missing(schema.required ?? []).map((name) => {
-    const inner = ownValue(schema.properties ?? {}, name) as PlainSchema | undefined;
+    const inner = ownValue(schema.properties ?? {}, name);
     const type = typeof inner === 'object' ? inner.type : undefined;
     const kind = type === undefined ? '' : ` (${type.join(' or ')})`;
     return violation(path, 'required', `must have the property ${quotedName(name)}${kind}`);
@@ -76,7 +76,7 @@ function member(
   path: string,
   diagnosis: Diagnosis,
 ): SchemaViolation[] {
-  const own = ownValue(schema.properties ?? {}, key) as PlainSchema | undefined;
+  const own = ownValue(schema.properties ?? {}, key);
   const matching = Object.entries(schema.patternProperties ?? {}).filter(([source]) => {
     const pattern = diagnosis.patterns.get(source);
     return pattern !== undefined && matchesPattern(pattern, key, diagnosis.budget);

@@ -8,7 +8,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /** The value of an own key; never an inherited one. */
-export function ownValue(object: JsonObject, key: string): unknown {
+export function ownValue<Value>(object: Readonly<Record<string, Value>>, key: string): Value | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 

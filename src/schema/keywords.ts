@@ -74,11 +74,9 @@ export function keywords(budget: Budget, patterns: ReadonlyMap<string, Pattern>)
 export function linearRegExp(patterns: ReadonlyMap<string, Pattern>, budget: Budget): RegExpEngine {
   const engine = (source: string): RegExpLike => {
     const pattern = patternOf(patterns, source);
+    const program = { test: (text: string) => matchesPattern(pattern, text, budget) };
     // Ajv keeps one program for each text that `toString` gives.
-    return {
-      test: (text: string) => matchesPattern(pattern, text, budget),
-      toString: () => source,
-    } as RegExpLike;
+    return Object.assign(program, { toString: () => source });
   };
   // Where ajv writes the code to a file, it would name the engine so; here it calls the engine itself.
   return Object.assign(engine, { code: 'linearRegExp' });

@@ -269,25 +269,6 @@ describe('defining a tool', () => {
     expect(schemas.checkArguments(second, '{"a":"x"}', options).status.case).toBe('invalid');
   });
 
-  it('2.4: ten thousand distinct schemas leave a bounded number of validators', () => {
-    const schemas = createSchemas({ maxCachedValidators: 50 });
-    const options = { repair: false, stoppedForLength: false };
-    const first = definedTool(schemas, { inputSchemaJson: '{"type":"object","required":["first"]}' });
-    for (let index = 0; index < 10_000; index += 1) {
-      definedTool(schemas, { inputSchemaJson: `{"type":"object","required":["k${index}"]}` });
-    }
-    expect(schemas.cachedValidators).toBe(50);
-    // What fell out is compiled again when it is needed.
-    expect(schemas.checkArguments(first, '{}', options).status.case).toBe('invalid');
-    expect(schemas.checkArguments(first, '{"first":1}', options).status.case).toBe('valid');
-  });
-
-  it('2.4: equal schemas share a validator', () => {
-    const schemas = createSchemas();
-    for (const name of ['a', 'b', 'c']) definedTool(schemas, { name, inputSchemaJson: '{"type":"object"}' });
-    expect(schemas.cachedValidators).toBe(1);
-  });
-
   it('7.5: the digest is of the encoding, and equal tools have equal digests', () => {
     const fields = { name: 'a', description: 'b', inputSchemaJson: '{}' };
     const [first, second] = [definedTool(createSchemas(), fields), definedTool(createSchemas(), fields)];
