@@ -102,7 +102,7 @@ export const MAX_MESSAGE_BYTES = 4 * MIB;
 export const MESSAGE_OVERHEAD_BYTES = 64;
 /** The least that a worker may name as the largest message it reads: DISPATCH_OVERHEAD_BYTES, and as much again. */
 export const MIN_MESSAGE_BYTES = 64 * KIB;
-/** What a dispatch takes at most beside its arguments and checkpoint: ids, names, a proposal, a trace context. */
+/** What a dispatch takes at most beside its arguments, verdict and checkpoint: ids, names, a proposal, a trace context. */
 export const DISPATCH_OVERHEAD_BYTES = 32 * KIB;
 /** Frames of one tick go in one message, up to this size … (5.2) */
 export const MAX_BATCH_BYTES = 256 * KIB;

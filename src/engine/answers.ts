@@ -4,6 +4,7 @@ import type { Answer } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { WorkerAnswer } from '../core/command.ts';
 import { failure } from '../core/failure.ts';
 import {
+  MAX_ID_CHARS,
   MAX_LABEL_CHARS,
   MAX_POLICY_DURATION_MS,
   MAX_RESULT_BYTES,
@@ -60,9 +61,17 @@ export function readAnswer(
     }
     case 'interrupt': {
       const { interruptId, reason, payloadJson } = outcome.value;
-      const fault = jsonFieldFault('interrupt.payload_json', payloadJson);
+      const fault =
+        interruptId.length > MAX_ID_CHARS
+          ? `interrupt.interrupt_id is longer than ${MAX_ID_CHARS} characters`
+          : jsonFieldFault('interrupt.payload_json', payloadJson);
       if (fault !== undefined) return { kind: 'unfit', reason: fault };
-      return { kind: 'interrupt', interruptId: interruptId || options.newId(), reason, payloadJson };
+      return {
+        kind: 'interrupt',
+        interruptId: interruptId || options.newId(),
+        reason: excerpt(reason, TEXT_EXCERPT_BYTES),
+        payloadJson,
+      };
     }
     case 'cancelled':
       return { kind: 'cancelled' };

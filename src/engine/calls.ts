@@ -1,4 +1,5 @@
-import type { Caller, Call as CallMessage } from '../../gen/spindle/v1/call_pb.ts';
+import { toBinary } from '@bufbuild/protobuf';
+import { type Caller, type Call as CallMessage, CallSchema } from '../../gen/spindle/v1/call_pb.ts';
 import type { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
 import type {
   CallToolRequest,
@@ -6,7 +7,7 @@ import type {
   SettleCallRequest,
 } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { type Call, lastLease } from '../core/call.ts';
-import { MAX_PAGE_SIZE } from '../core/limits.ts';
+import { MAX_PAGE_SIZE, MAX_RESULT_BYTES, MESSAGE_OVERHEAD_BYTES } from '../core/limits.ts';
 import { accepted, type Outcome, refused } from '../core/refusal.ts';
 import { directCallSession, type Session } from '../core/session.ts';
 import { readFailure, readResult } from './answers.ts';
@@ -94,22 +95,32 @@ export function createCalls(shared: Shared): Calls {
     async list(caller, { pageSize, pageToken, onlyUnfinished, name }) {
       if (pageSize > MAX_PAGE_SIZE)
         return refused('invalid_request', `page_size must be at most ${MAX_PAGE_SIZE}`);
-      const page = await journal.list({
-        tenant: caller.tenant,
+      const { tenant, subject } = caller;
+      const query = {
+        tenant,
         kind: 'call',
-        subject: caller.subject,
+        subject,
         onlyUnfinished,
         limit: pageSize === 0 ? DEFAULT_PAGE_SIZE : pageSize,
         ...(name === '' ? {} : { name }),
         ...(pageToken === '' ? {} : { cursor: pageToken }),
-      });
+      } as const;
+      const page = await journal.list(query);
       if (page === undefined)
         return refused('invalid_request', 'page_token is not from an answer to this request');
       const calls: CallMessage[] = [];
-      for (const sessionId of page.sessionIds) {
-        const session = await sessions.read({ tenant: caller.tenant, sessionId });
-        for (const call of session?.calls.values() ?? [])
-          calls.push(callMessage(sessionId, call, clock.now()));
+      let bytes = 0;
+      for (const [index, sessionId] of page.sessionIds.entries()) {
+        const [call] = (await sessions.read({ tenant, sessionId }))?.calls.values() ?? [];
+        if (call === undefined) continue;
+        const message = callMessage(sessionId, call, clock.now());
+        bytes += toBinary(CallSchema, message).byteLength + MESSAGE_OVERHEAD_BYTES;
+        // A page that no reader could take ends early. Its cursor is that of the shorter one.
+        if (bytes > MAX_RESULT_BYTES && index > 0) {
+          const shorter = await journal.list({ ...query, limit: index });
+          return accepted({ calls, nextPageToken: shorter?.nextCursor ?? '' });
+        }
+        calls.push(message);
       }
       return accepted({ calls, nextPageToken: page.nextCursor ?? '' });
     },

@@ -33,13 +33,13 @@ export function createEffects(shared: Shared): Effects {
     const { tenant, sessionId } = runner.key;
     const reservation = workers.reserve(tenant, call.name, sessionId, lastWorker(call));
     if (reservation === undefined) return false;
-    const failure = tooLarge(reservation, call);
+    const placement = placementOf(reservation, call, schemas);
+    const failure = tooLarge(reservation, call, placement);
     if (failure !== undefined) {
       workers.release(reservation.leaseToken);
       runner.send({ kind: 'disown', at, callId, failure }, () => undefined);
       return true;
     }
-    const placement = placementOf(reservation, call, schemas);
     runner.send({ kind: 'place', at, callId, placement }, (outcome) => {
       const placed = outcome.ok && outcome.value.session.calls.get(callId);
       // The call may have ended meanwhile, or the journal may have refused: the slot is free again.

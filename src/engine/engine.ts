@@ -13,17 +13,8 @@ import { type Alarms, createAlarms } from './alarms.ts';
 import { type Calls, createCalls } from './calls.ts';
 import { createDefinitions, type Definitions } from './definitions.ts';
 import { createEffects } from './effects.ts';
-import type {
-  Blobs,
-  Clock,
-  ExpectedLease,
-  Journal,
-  JournalFault,
-  Observer,
-  Random,
-  SessionKey,
-  Workers,
-} from './ports.ts';
+import { faultKind, hasNoRoom } from './journal-fault.ts';
+import type { Blobs, Clock, ExpectedLease, Journal, Observer, Random, SessionKey, Workers } from './ports.ts';
 import { unknownTool } from './request.ts';
 import { nearestNames } from './search.ts';
 import type { SessionRunner } from './session-runner.ts';
@@ -118,7 +109,7 @@ export function buildEngine(options: EngineOptions): Engine {
       },
       postponed(error) {
         const kind = faultKind(error);
-        if (kind !== 'full' && kind !== 'overloaded') return undefined;
+        if (kind === undefined || !hasNoRoom(error)) return undefined;
         observer.report('warn', 'journal_refused', { kind });
         return refused('overloaded', `the journal takes no more at the moment (${kind}); try again later`)
           .refusal;
@@ -168,6 +159,17 @@ export function buildEngine(options: EngineOptions): Engine {
     }
   };
 
+  /** A session whose log is damaged stops alone (7.4): the others go on. */
+  const takeUp = async (key: SessionKey): Promise<SessionRunner | undefined> => {
+    try {
+      return await sessions.open(key);
+    } catch (error) {
+      if (faultKind(error) !== 'corrupt') throw error;
+      observer.report('error', 'session_corrupt', { session: key.sessionId, error: String(error) });
+      return undefined;
+    }
+  };
+
   return {
     calls,
     tools: createTools(workers),
@@ -184,7 +186,7 @@ export function buildEngine(options: EngineOptions): Engine {
       const runners: SessionRunner[] = [];
       const expected: ExpectedLease[] = [];
       for await (const key of journal.unfinished()) {
-        const runner = await sessions.open(key);
+        const runner = await takeUp(key);
         if (runner === undefined) continue;
         runners.push(runner);
         expected.push(...runningLeases(runner));
@@ -219,10 +221,6 @@ const JOURNAL_FAILED = refused(
   'journal_unavailable',
   'the journal failed; the engine has to be started again',
 ).refusal;
-
-function faultKind(error: unknown): JournalFault['kind'] | undefined {
-  return error instanceof Error && error.name === 'JournalError' ? (error as JournalFault).kind : undefined;
-}
 
 function runningLeases({ key, session }: SessionRunner): ExpectedLease[] {
   if (!isUnfinished(session)) return [];

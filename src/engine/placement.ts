@@ -1,9 +1,10 @@
+import { toBinary } from '@bufbuild/protobuf';
 import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
-import { ArgumentRepair, type ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
+import { ArgumentRepair, type ToolInput, ToolInputSchema } from '../../gen/spindle/v1/tool_pb.ts';
 import type { Call } from '../core/call.ts';
 import type { Placement } from '../core/command.ts';
 import { failure } from '../core/failure.ts';
-import { DISPATCH_OVERHEAD_BYTES, MAX_REPAIR_BYTES } from '../core/limits.ts';
+import { DISPATCH_OVERHEAD_BYTES } from '../core/limits.ts';
 import type { Definition } from '../schema/definition.ts';
 import type { Schemas } from '../schema/schemas.ts';
 import { inputFailure } from './dispatch.ts';
@@ -30,20 +31,27 @@ export function placementOf(
 }
 
 /**
- * A dispatch that its worker could not read is never written; that call alone fails (3.4). Arguments may occur
- * twice in it: as they came, and repaired.
+ * A dispatch that its worker could not read is never written; that call alone fails (3.4). Beside the arguments it
+ * carries their verdict, and what earlier dispatches of the call left.
  */
 export function tooLarge(
   reservation: Reservation,
-  call: Pick<Call, 'name' | 'arguments'> & { readonly checkpoint?: Uint8Array | undefined },
+  call: Pick<Call, 'name' | 'arguments' | 'input'> & Partial<Pick<Call, 'checkpoint' | 'resumed'>>,
+  { recheck }: Placement,
 ): Failure | undefined {
-  const room = reservation.maxMessageBytes - DISPATCH_OVERHEAD_BYTES - (call.checkpoint?.byteLength ?? 0);
-  const copies = call.arguments.length <= MAX_REPAIR_BYTES ? 2 : 1;
+  const room =
+    reservation.maxMessageBytes - DISPATCH_OVERHEAD_BYTES - verdictBytes(recheck?.input ?? call.input);
+  const left = (call.checkpoint?.byteLength ?? 0) + Buffer.byteLength(call.resumed?.payloadJson ?? '');
   // Three bytes of UTF-8 for each code unit at most: short arguments need not be measured.
-  if (call.arguments.length * 3 * copies <= room) return undefined;
-  if (Buffer.byteLength(call.arguments) * copies <= room) return undefined;
+  if (call.arguments.length * 3 <= room - left) return undefined;
+  if (Buffer.byteLength(call.arguments) <= room - left) return undefined;
   return failure(
     'request_too_large',
     `The arguments of ${call.name} are larger than its worker reads (${reservation.maxMessageBytes} bytes a message). Send less, or pass a reference.`,
   );
+}
+
+function verdictBytes(input: ToolInput | undefined): number {
+  const isPlain = input?.status.case === 'valid' && input.status.value.repairedJson === undefined;
+  return input === undefined || isPlain ? 0 : toBinary(ToolInputSchema, input).byteLength;
 }

@@ -22,7 +22,8 @@ export function requestFault(request: CallToolRequest): string | undefined {
     if (fault !== undefined) return fault;
   }
   let bytes = 0;
-  for (const [name, value] of Object.entries(request.traceContext)) bytes += name.length + value.length;
+  for (const [name, value] of Object.entries(request.traceContext))
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
   if (bytes > MAX_TRACE_CONTEXT_BYTES) return `trace_context is larger than ${MAX_TRACE_CONTEXT_BYTES} bytes`;
   return policyFault(request.retry);
 }

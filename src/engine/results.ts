@@ -122,13 +122,17 @@ async function storeBlock(block: Content, tenant: string, blobs: Blobs): Promise
 
 /** Whether a result without bytes is larger than a reader takes. The common one is not measured. */
 export function isTooLarge(result: ToolResult): boolean {
-  let units = result.detailsJson.length + (result.structuredJson?.length ?? 0);
-  for (const { payloadJson } of result.presentation) units += payloadJson.length;
-  for (const { kind } of result.content)
-    units += kind.case === 'text' ? kind.value.text.length : LARGE_BLOCK_UNITS;
+  let units = result.activity.length + result.detailsJson.length + (result.structuredJson?.length ?? 0);
+  for (const { eventType, payloadJson } of result.presentation)
+    units += eventType.length + payloadJson.length;
+  for (const { kind } of result.content) {
+    if (kind.case !== 'text') return isOver(result);
+    units += kind.value.text.length + kind.value.mimeType.length;
+  }
   // Three bytes of UTF-8 for each code unit at most.
-  return units * 3 > MAX_RESULT_BYTES && toBinary(ToolResultSchema, result).byteLength > MAX_RESULT_BYTES;
+  return units * 3 > MAX_RESULT_BYTES && isOver(result);
 }
 
-/** A block whose text is not looked at: resources may carry as much as is kept inline. */
-const LARGE_BLOCK_UNITS = MAX_INLINE_TEXT_BYTES;
+function isOver(result: ToolResult): boolean {
+  return toBinary(ToolResultSchema, result).byteLength > MAX_RESULT_BYTES;
+}

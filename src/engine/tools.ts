@@ -26,6 +26,8 @@ export function createTools(workers: Workers): Tools {
       if (pageSize > MAX_PAGE_SIZE)
         return refused('invalid_request', `page_size must be at most ${MAX_PAGE_SIZE}`);
       const after = Buffer.from(pageToken, 'base64url').toString();
+      if (tokenOf(after) !== pageToken)
+        return refused('invalid_request', 'page_token is not from an answer to ListTools');
       const matching = workers
         .served(tenant)
         .filter(
@@ -43,7 +45,7 @@ export function createTools(workers: Workers): Tools {
             workers: count,
             workersWithOtherDefinition,
           })),
-          nextPageToken: last === undefined ? '' : Buffer.from(last).toString('base64url'),
+          nextPageToken: last === undefined ? '' : tokenOf(last),
         }),
       );
     },
@@ -57,6 +59,11 @@ export function createTools(workers: Workers): Tools {
       return accepted(create(SearchToolsResponseSchema, { tools: [...tools], leftOut }));
     },
   };
+}
+
+/** Where a page ends: at a name. */
+function tokenOf(name: string): string {
+  return Buffer.from(name).toString('base64url');
 }
 
 /** Where a request names no number (ListToolsRequest.page_size, SearchToolsRequest.max_matches). */

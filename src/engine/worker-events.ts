@@ -3,6 +3,7 @@ import { type Progress, ProgressSchema } from '../../gen/spindle/v1/progress_pb.
 import { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
 import type { Answer } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { Call, Lease } from '../core/call.ts';
+import { failure } from '../core/failure.ts';
 import { leaseOf } from '../core/lease.ts';
 import { CHECKPOINT_INTERVAL_MS, MAX_CHECKPOINT_BYTES } from '../core/limits.ts';
 import { sessionOfLease } from '../core/session.ts';
@@ -10,6 +11,7 @@ import { readAnswer } from './answers.ts';
 import { proposedFailure } from './dispatch.ts';
 import type { Effects } from './effects.ts';
 import type { Shared } from './engine.ts';
+import { hasNoRoom } from './journal-fault.ts';
 import type { WorkerRef } from './ports.ts';
 import type { SessionRunner } from './session-runner.ts';
 
@@ -58,23 +60,27 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
         else if (!outcome.ok) unanswerable(leaseToken, outcome.refusal.reason);
       });
     };
-    if (read instanceof Promise) read.then(send, (error: unknown) => unanswerable(leaseToken, error));
+    const unstored = (error: unknown): void => {
+      // Without room for the bytes there is no result; waiting for room would hold the call up for nothing.
+      if (hasNoRoom(error)) send({ kind: 'failure', failure: NO_ROOM });
+      else unanswerable(leaseToken, error);
+    };
+    if (read instanceof Promise) read.then(send, unstored);
     else send(read);
   };
 
   /** An answer for a session that is not in memory: it ended, or never was. */
   const answerLate = async (from: WorkerRef, frame: Answer): Promise<void> => {
     const { tenant } = from;
-    const sessionId = sessionOfLease(frame.leaseToken) ?? '';
-    const runner = sessionId === '' ? undefined : await sessions.open({ tenant, sessionId });
+    const key = { tenant, sessionId: sessionOfLease(frame.leaseToken) ?? '' };
+    const session = key.sessionId === '' ? undefined : await sessions.read(key);
+    const known = session && leaseOf(session, frame.leaseToken);
+    if (known !== undefined) await definitions.load(tenant, digestOf(known));
+    // Only now, so that nobody gives the session back while its definition is read.
+    const runner = known && (await sessions.open(key));
     const held = runner && leaseOf(runner.session, frame.leaseToken);
-    if (runner === undefined || held === undefined) {
-      acknowledge(from, frame.leaseToken, AnswerVerdict.STALE, 'no such dispatch is known');
-      if (runner !== undefined) sessions.release(runner);
-      return;
-    }
-    await definitions.load(tenant, digestOf(held));
-    answer(from, frame, runner, held);
+    if (runner !== undefined && held !== undefined) answer(from, frame, runner, held);
+    else acknowledge(from, frame.leaseToken, AnswerVerdict.STALE, 'no such dispatch is known');
   };
 
   workers.listen({
@@ -154,6 +160,10 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
     else clock.alarm(due, write);
   }
 }
+
+const NO_ROOM = failure('overloaded', 'The engine has no room left for the bytes of the result.', {
+  mayHaveTakenEffect: true,
+});
 
 interface Held {
   readonly call: Call;

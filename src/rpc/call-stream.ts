@@ -1,4 +1,4 @@
-import { create } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { FailureSchema } from '../../gen/spindle/v1/result_pb.ts';
 import {
   type CallToolRequest,
@@ -145,13 +145,18 @@ function takeBatch(pending: readonly CallUpdate[]): CallUpdate[] {
   return pending.slice(0, count);
 }
 
-/** About what an update takes in a message, in bytes: only foreign text makes a difference. */
+/** About what an update takes in a message, in bytes: only foreign text makes a difference. The rare is measured. */
 function sizeBound(update: CallUpdate | undefined): number {
-  if (update?.kind.case !== 'finished' || update.kind.value.outcome.case !== 'result') return 1_024;
+  if (update === undefined || update.kind.case === 'queued' || update.kind.case === 'started') return 1_024;
+  if (update.kind.case !== 'finished' || update.kind.value.outcome.case !== 'result')
+    return toBinary(CallUpdateSchema, update).byteLength;
   const { content, structuredJson, detailsJson, presentation } = update.kind.value.outcome.value;
   let units = (structuredJson?.length ?? 0) + detailsJson.length;
   for (const { payloadJson } of presentation) units += payloadJson.length;
-  for (const { kind } of content) units += kind.case === 'text' ? kind.value.text.length : 1_024;
+  for (const { kind } of content) {
+    if (kind.case !== 'text') return toBinary(CallUpdateSchema, update).byteLength;
+    units += kind.value.text.length;
+  }
   return 1_024 + units;
 }
 

@@ -86,7 +86,8 @@ function resume(registry: Registry, instance: Instance, hello: Hello): void {
 function enlist(registry: Registry, instance: Instance, hello: Hello, offers: Offers, link: Link): void {
   instance.workerName = hello.workerName === '' ? hello.instanceId : hello.workerName;
   instance.maxInFlight = hello.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
-  instance.maxMessageBytes = hello.maxMessageBytes === 0 ? MAX_MESSAGE_BYTES : hello.maxMessageBytes;
+  // The engine's own port writes no larger ones.
+  instance.maxMessageBytes = Math.min(hello.maxMessageBytes || MAX_MESSAGE_BYTES, MAX_MESSAGE_BYTES);
   instance.draining = hello.draining;
   instance.streamNumber = hello.streamNumber;
   instance.link = link;

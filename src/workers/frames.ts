@@ -1,7 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import {
   DrainReplySchema,
-  type GoAwayReason,
   type Heartbeat,
   HeartbeatReplySchema,
   type Reject,
@@ -10,6 +9,7 @@ import {
   type WorkerFrame,
 } from '../../gen/spindle/v1/worker_service_pb.ts';
 import { MAX_PAUSED_SESSIONS, REJECT_PAUSE_MS } from '../core/limits.ts';
+import { type Refusal, refused } from '../core/refusal.ts';
 import { sessionOfLease } from '../core/session.ts';
 import { type Millis, millisOf } from '../core/time.ts';
 import { offer } from './connect.ts';
@@ -26,7 +26,8 @@ export interface FrameHandlerOptions {
   readonly link: Link;
   /** Ends the stream: the worker broke the protocol (5.12). */
   readonly fail: (message: string) => void;
-  readonly goAway: (reason: GoAwayReason, closesAfter: Millis) => void;
+  /** Ends the stream for another reason. */
+  readonly close: (refusal: Refusal) => void;
   /** After an answer went to the engine. */
   readonly onAnswer: () => void;
 }
@@ -36,6 +37,7 @@ export function createFrameHandler({
   instance,
   link,
   fail,
+  close,
   onAnswer,
 }: FrameHandlerOptions): FrameHandler {
   const { clock, observer, schemas } = registry.options;
@@ -50,15 +52,17 @@ export function createFrameHandler({
     }
     const named = new Set(held);
     for (const lease of [...instance.leases.values()]) {
-      const ours = lease.streamNumber === link.streamNumber && lease.sequence > 0;
-      if (!ours || lease.sequence > receivedThrough || named.has(lease.leaseToken)) continue;
-      // Read by the worker, and neither held nor answered (5.6).
+      if (named.has(lease.leaseToken)) continue;
+      const read = lease.streamNumber === link.streamNumber && lease.sequence > 0;
+      // Read by the worker, and neither held nor answered (5.6); or let go, after the engine had ended it (4.4).
+      const over = read ? lease.sequence <= receivedThrough : lease.stuck;
+      if (!over) continue;
       registry.free(instance, lease.leaseToken);
       listener.lost(instance, lease.leaseToken, 'lost');
     }
     const abandon = held.filter((token) => !instance.leases.has(token) && !instance.answering.has(token));
     link.outbox.push({ case: 'heartbeatReply', value: create(HeartbeatReplySchema, { sequence, abandon }) });
-    if (!link.ready && !instance.draining) link.ready = true;
+    link.ready = !link.leaving && !instance.draining;
     listener.available(tenant);
   };
 
@@ -72,19 +76,26 @@ export function createFrameHandler({
   };
 
   const pauseSession = (worker: Instance, sessionId: string, pause: Millis): void => {
-    worker.pauses.delete(sessionId);
+    const end = (paused: string): void => {
+      worker.pauses.get(paused)?.disarm();
+      worker.pauses.delete(paused);
+    };
+    end(sessionId);
     const [oldest] = worker.pauses.keys();
-    if (worker.pauses.size >= MAX_PAUSED_SESSIONS && oldest !== undefined) worker.pauses.delete(oldest);
+    if (worker.pauses.size >= MAX_PAUSED_SESSIONS && oldest !== undefined) end(oldest);
     const until = clock.now() + pause;
-    worker.pauses.set(sessionId, until);
-    clock.alarm(until, () => {
-      if (worker.pauses.get(sessionId) !== until) return;
+    const disarm = clock.alarm(until, () => {
       worker.pauses.delete(sessionId);
       listener.available(tenant);
     });
+    worker.pauses.set(sessionId, { until, disarm });
   };
 
+  /** Declarations one after the other: the last one stays in force, however long storing each of them takes. */
+  let declared: Promise<void> = Promise.resolve();
+
   const setTools = async ({ tools }: SetTools): Promise<void> => {
+    if (instance.link !== link) return;
     const offers = readOffers(tools, schemas);
     await listener.declared(tenant, offers.definitions);
     if (instance.link !== link) return;
@@ -138,10 +149,10 @@ export function createFrameHandler({
       case 'setTools': {
         const fault = toolsFault('set_tools.tools', kind.value.tools);
         if (fault !== undefined) fail(fault);
-        else
-          setTools(kind.value).catch((error: unknown) =>
-            fail(`the definitions could not be stored: ${String(error)}`),
-          );
+        else {
+          const { value } = kind;
+          declared = declared.then(() => setTools(value)).catch(unstorable);
+        }
         return;
       }
       case 'modelDelta':
@@ -151,6 +162,12 @@ export function createFrameHandler({
         return;
     }
   };
+
+  /** It is not the worker's fault, so its stream ends with a status after which it comes back. */
+  function unstorable(error: unknown): void {
+    observer.report('error', 'definitions_not_stored', { worker: instance.workerName, error: String(error) });
+    close(refused('journal_unavailable', 'the engine could not store the definitions; reconnect').refusal);
+  }
 
   /** Confirms once every slot that was reserved before the drain has been written or given back (5.9). */
   function confirmDrain(): void {

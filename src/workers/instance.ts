@@ -22,8 +22,8 @@ export interface Instance {
   readonly leases: Map<string, HeldDispatch>;
   /** Answers that the engine has not acknowledged yet. */
   readonly answering: Set<string>;
-  /** Sessions whose dispatch it rejected, and until when they are not offered to it again. */
-  readonly pauses: Map<string, Instant>;
+  /** Sessions whose dispatch it rejected, which are not offered to it for a while. */
+  readonly pauses: Map<string, Pause>;
   /** Its newest stream; absent while it is away. */
   link: Link | undefined;
   /** The number of its newest stream. */
@@ -39,6 +39,8 @@ export interface Link {
   readonly outbox: Outbox;
   /** The first heartbeat came: dispatches may follow (5.1). */
   ready: boolean;
+  /** It was asked to go: nothing is dispatched on it any more. */
+  leaving: boolean;
   /** The sequence of the last dispatch on this stream. */
   sequence: number;
   /** Ends the stream because a newer one of the same process took its place. */
@@ -49,6 +51,12 @@ export interface Offer {
   readonly definition: Definition;
   /** Attempts of this tool at once; 0: bounded by the worker alone. */
   readonly maxConcurrency: number;
+}
+
+/** A session that is not offered to a worker, until an alarm ends that. */
+export interface Pause {
+  readonly until: Instant;
+  readonly disarm: () => void;
 }
 
 export interface HeldDispatch {
@@ -70,8 +78,8 @@ export function canTake(instance: Instance, toolName: string, sessionId: string,
   const offer = instance.offers.get(toolName);
   if (offer === undefined) return false;
   if (offer.maxConcurrency > 0 && running(instance, toolName) >= offer.maxConcurrency) return false;
-  const pausedUntil = instance.pauses.get(sessionId);
-  return pausedUntil === undefined || pausedUntil <= now;
+  const pause = instance.pauses.get(sessionId);
+  return pause === undefined || pause.until <= now;
 }
 
 function running(instance: Instance, toolName: string): number {

@@ -164,6 +164,8 @@ export function createRegistry(options: RegistryOptions): Registry {
       instance.link = undefined;
       instance.cancelGrace?.();
       instance.cancelGrace = undefined;
+      for (const { disarm } of instance.pauses.values()) disarm();
+      instance.pauses.clear();
       const key = instanceKey(instance.tenant, instance.instanceId);
       if (instances.get(key) === instance) instances.delete(key);
       const names = [...instance.offers.keys()];

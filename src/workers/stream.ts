@@ -53,11 +53,25 @@ export function serveStream(
   const alarms = new Set<() => void>();
   /** Set while the worker reads too slowly. */
   let cancelSlow: (() => void) | undefined;
-  /** The worker is not read, because its answers wait for the journal. */
-  let held = false;
+  /** Frames that were written since the worker began to read too slowly. */
+  let behind = 0;
+  /** Why the worker is not read for a while. */
+  const holds = new Set<'hello' | 'answers' | 'reader'>();
+
+  const hold = (why: 'hello' | 'answers' | 'reader'): void => {
+    if (holds.size === 0) transport.pause();
+    holds.add(why);
+  };
+  const letGo = (why: 'hello' | 'answers' | 'reader'): void => {
+    if (holds.delete(why) && holds.size === 0) transport.resume();
+  };
 
   const after = (millis: Millis, ring: () => void): (() => void) => {
-    const cancel = clock.alarm(clock.now() + millis, () => {
+    const cancel = (): void => {
+      alarms.delete(cancel);
+      disarm();
+    };
+    const disarm = clock.alarm(clock.now() + millis, () => {
       alarms.delete(cancel);
       ring();
     });
@@ -71,6 +85,9 @@ export function serveStream(
     write(message) {
       if (state === 'closed') return true;
       const free = transport.write(message);
+      if (!free) behind += message.frames.length;
+      // Each frame of the worker's asks for one of ours, so a worker that only writes is not read either (5.10).
+      if (behind >= MAX_UNREAD_ANSWERS) hold('reader');
       if (!free && cancelSlow === undefined) {
         cancelSlow = after(SLOW_READER_MS, () => sendAway(GoAwayReason.SLOW_READER));
       }
@@ -82,6 +99,7 @@ export function serveStream(
     streamNumber: 0,
     outbox,
     ready: false,
+    leaving: false,
     sequence: 0,
     replace: () => sendAway(GoAwayReason.REPLACED),
   };
@@ -90,8 +108,7 @@ export function serveStream(
   const leave = (): void => {
     if (state === 'closed') return;
     state = 'closed';
-    for (const cancel of alarms) cancel();
-    alarms.clear();
+    for (const cancel of [...alarms]) cancel();
     if (instance?.link !== undefined && isOurs(instance)) registry.suspend(instance);
     over();
   };
@@ -116,6 +133,7 @@ export function serveStream(
   const goAway = (reason: GoAwayReason, closesAfter: Millis): void => {
     if (state === 'closed') return;
     link.ready = false;
+    link.leaving = true;
     push({ case: 'goAway', value: create(GoAwaySchema, { reason, closesAfter: duration(closesAfter) }) });
     if (closesAfter === 0) close();
     else after(closesAfter, () => close());
@@ -127,7 +145,7 @@ export function serveStream(
 
   const accept = async (hello: Hello): Promise<void> => {
     state = 'connecting';
-    transport.pause();
+    hold('hello');
     link.streamNumber = hello.streamNumber;
     const outcome = await connect(registry, tenant, hello, link);
     // The transport may have gone while the definitions were stored.
@@ -148,28 +166,27 @@ export function serveStream(
       peer: transport.peer,
     });
     push({ case: 'welcome', value: outcome.value.welcome });
-    handler = createFrameHandler({ registry, instance, link, fail, goAway, onAnswer: holdBack });
+    handler = createFrameHandler({ registry, instance, link, fail, close, onAnswer: holdBack });
     after(STREAM_AGE_MS * (0.9 + 0.2 * registry.options.random.draw()), () =>
       goAway(GoAwayReason.MAX_AGE, SHUTDOWN_GRACE_MS),
     );
     const frames = early;
     early = [];
     frames.forEach(handle);
-    transport.resume();
+    letGo('hello');
   };
 
   /** A worker whose answers the journal cannot keep up with is not read for a while. */
   const holdBack = (): void => {
-    if (held || instance === undefined || instance.answering.size < MAX_UNREAD_ANSWERS) return;
-    held = true;
-    transport.pause();
+    if (instance === undefined || instance.answering.size < MAX_UNREAD_ANSWERS || holds.has('answers'))
+      return;
+    hold('answers');
     const look = (): void => {
       if (instance !== undefined && instance.answering.size > MAX_UNREAD_ANSWERS / 2) {
         after(RECHECK_MS, look);
         return;
       }
-      held = false;
-      transport.resume();
+      letGo('answers');
     };
     after(RECHECK_MS, look);
   };
@@ -208,6 +225,8 @@ export function serveStream(
     outbox.drained();
     cancelSlow?.();
     cancelSlow = undefined;
+    behind = 0;
+    letGo('reader');
     if (instance !== undefined) registry.listener.available(instance.tenant);
   });
   transport.onEnd(() => close());
