@@ -90,6 +90,7 @@ const ConfigSchema = z
       insecure: flag.optional(),
       log_level: z.enum(['info', 'warn', 'error', 'silent'], EXPECTED.level).optional(),
       shutdown_grace: duration.optional(),
+      resume_grace: duration.optional(),
       retry: z
         .strictObject({ base: RetrySchema.optional(), tool: RetrySchema.optional() }, { error: tableError })
         .optional(),
@@ -106,6 +107,8 @@ const ConfigSchema = z
     insecure: settings.insecure ?? false,
     logLevel: settings.log_level ?? ('info' as const),
     shutdownGraceMs: settings.shutdown_grace,
+    /** How long a worker that is away keeps what it holds (5.3). */
+    resumeGraceMs: settings.resume_grace,
     /** Policies of the deployment: for every effect, and for tools (4.1). */
     retry: settings.retry,
   }));
@@ -124,6 +127,7 @@ const VARIABLES: Readonly<Record<Setting, string>> = {
   insecure: 'SPINDLE_INSECURE',
   log_level: 'SPINDLE_LOG_LEVEL',
   shutdown_grace: 'SPINDLE_SHUTDOWN_GRACE',
+  resume_grace: 'SPINDLE_RESUME_GRACE',
 };
 
 export interface ConfigSources {

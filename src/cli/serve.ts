@@ -13,6 +13,7 @@ interface ServeFlags {
   readonly insecure?: boolean;
   readonly logLevel?: string;
   readonly shutdownGrace?: string;
+  readonly resumeGrace?: string;
   readonly json?: boolean;
 }
 
@@ -38,6 +39,7 @@ export function defineServe(command: Command): void {
     .option('--insecure', 'allow an address that other machines reach, though nobody is asked who they are')
     .option('--log-level <level>', 'info, warn, error or silent (default: info)')
     .option('--shutdown-grace <duration>', 'how long a shutdown waits for running calls (default: 10s)')
+    .option('--resume-grace <duration>', 'how long a worker that is away keeps what it holds (default: 30s)')
     .option('--config <file>', 'a TOML file with settings (default: SPINDLE_CONFIG)')
     .option('--json', 'the ready line as JSON, and the log too')
     .addHelpText('after', HELP)
@@ -45,10 +47,10 @@ export function defineServe(command: Command): void {
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
-  const { config: file, json = false, logLevel, shutdownGrace, ...rest } = flags;
+  const { config: file, json = false, logLevel, shutdownGrace, resumeGrace, ...rest } = flags;
   const config = configured({
     file,
-    flags: { ...rest, log_level: logLevel, shutdown_grace: shutdownGrace },
+    flags: { ...rest, log_level: logLevel, shutdown_grace: shutdownGrace, resume_grace: resumeGrace },
   });
   const stopped = firstSignal();
   const { createEngine, openLog, StartError } = await import('../main.ts');
@@ -61,12 +63,13 @@ async function serve(flags: ServeFlags): Promise<void> {
 
   let engine: RunningEngine;
   try {
-    const { listen, http, journal, insecure, retry } = config;
+    const { listen, http, journal, insecure, retry, resumeGraceMs } = config;
     engine = await createEngine({
       ...(listen === undefined ? {} : { listen }),
       ...(http === undefined ? {} : { http }),
       ...(journal === undefined ? {} : { journal }),
       ...(retry === undefined ? {} : { retry: policies(retry) }),
+      ...(resumeGraceMs === undefined ? {} : { resumeGraceMs }),
       insecure,
       observer,
     });
