@@ -46,6 +46,8 @@ export interface Serving {
 export interface WelcomeOptions {
   readonly abandon?: readonly string[];
   readonly maxMessageBytes?: number;
+  /** What the welcome says about the interval of heartbeats. Default HEARTBEAT_MS. */
+  readonly heartbeatMs?: number;
   /** Answer heartbeats; without it the worker hears nothing. */
   readonly answerHeartbeats?: boolean;
 }
@@ -60,7 +62,11 @@ export interface DispatchOptions {
 
 export const VALID: ToolInput = create(ToolInputSchema, { status: { case: 'valid', value: {} } });
 
-export async function openBench(command: readonly string[]): Promise<Bench> {
+/** @param patienceMs how long the worker has for its next frame */
+export async function openBench(
+  command: readonly string[],
+  patienceMs: number = FRAME_TIMEOUT_MS,
+): Promise<Bench> {
   const arrived: Stream[] = [];
   let waiting: ((stream: Stream) => void)[] = [];
   let connections = 0;
@@ -69,7 +75,7 @@ export async function openBench(command: readonly string[]): Promise<Bench> {
     {
       connect(duplex) {
         connections++;
-        const stream = createStream(duplex);
+        const stream = createStream(duplex, patienceMs);
         const [first, ...rest] = waiting;
         waiting = rest;
         if (first === undefined) arrived.push(stream);
@@ -91,7 +97,7 @@ export async function openBench(command: readonly string[]): Promise<Bench> {
 
   const connection = async (): Promise<Stream> => {
     const next = arrived.shift() ?? new Promise<Stream>((resolve) => waiting.push(resolve));
-    const timeout = started ? FRAME_TIMEOUT_MS + RECONNECT_MAX_MS : START_TIMEOUT_MS;
+    const timeout = started ? patienceMs + FIRST_RECONNECT_MS : START_TIMEOUT_MS;
     const ended = process.exited.then((exit) => {
       throw new Error(`the worker ended with ${exit}`);
     });
@@ -121,8 +127,8 @@ export async function openBench(command: readonly string[]): Promise<Bench> {
   };
 }
 
-/** A worker waits at most this long before it reconnects (5.3). */
-const RECONNECT_MAX_MS = 15_000;
+/** A welcome resets the wait, so the first reconnect comes within this (5.3). */
+const FIRST_RECONNECT_MS = 250;
 
 /** Welcomes a worker, and waits for the heartbeat that lets dispatches follow (5.1). */
 async function serve(stream: Stream, options: WelcomeOptions): Promise<Serving> {
@@ -130,7 +136,7 @@ async function serve(stream: Stream, options: WelcomeOptions): Promise<Serving> 
   const welcome = create(WelcomeSchema, {
     connectionId: token(),
     resumeToken: token(),
-    heartbeatInterval: duration(HEARTBEAT_MS),
+    heartbeatInterval: duration(options.heartbeatMs ?? HEARTBEAT_MS),
     silenceTimeout: duration(SILENCE_MS),
     resumeGrace: duration(RESUME_GRACE_MS),
     maxMessageBytes: options.maxMessageBytes ?? 4 * 1024 * 1024,

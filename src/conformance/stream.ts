@@ -14,7 +14,6 @@ import {
 import type { Refusal } from '../core/refusal.ts';
 import type { Duplex } from '../rpc/handlers.ts';
 import { within } from './deadline.ts';
-import { FRAME_TIMEOUT_MS } from './limits.ts';
 import { show } from './rule.ts';
 
 export type Kind = NonNullable<WorkerFrame['kind']['case']>;
@@ -44,7 +43,7 @@ export interface Stream {
   end(refusal?: Refusal): void;
 }
 
-export function createStream(duplex: Duplex<ConnectRequest, ConnectResponse>): Stream {
+export function createStream(duplex: Duplex<ConnectRequest, ConnectResponse>, patienceMs: number): Stream {
   const received: WorkerFrame[] = [];
   const untaken: WorkerFrame[] = [];
   const ended = Promise.withResolvers<'half_closed' | 'gone'>();
@@ -87,7 +86,7 @@ export function createStream(duplex: Duplex<ConnectRequest, ConnectResponse>): S
         await new Promise<void>((resolve) => waiting.push(resolve));
       }
     };
-    return within(FRAME_TIMEOUT_MS, expected, looking(), came);
+    return within(patienceMs, expected, looking(), came);
   };
 
   const next: Stream['next'] = (kind, expected, matches) => find(expected, () => taken(kind, matches));

@@ -1,4 +1,4 @@
-import { type Bench, openBench } from './bench.ts';
+import { openBench } from './bench.ts';
 import { Mismatch, type Rule } from './rule.ts';
 import { ANSWER_RULES } from './rules/answers.ts';
 import { DRAIN_RULES } from './rules/drain.ts';
@@ -31,27 +31,38 @@ export interface SuiteOptions {
   readonly command: readonly string[];
   /** Only rules of this section, or with this title. */
   readonly only?: string | undefined;
+  /** How long the worker has for its next frame, in milliseconds. Default FRAME_TIMEOUT_MS. */
+  readonly patienceMs?: number;
   /** Hears of each finding as it comes. */
   readonly found?: (finding: Finding) => void;
 }
 
 /** Checks a worker. Each rule gets a process of its own, so that one failure says nothing about the next rule. */
-export async function runSuite({ command, only, found = () => undefined }: SuiteOptions): Promise<Finding[]> {
+export async function runSuite({
+  command,
+  only,
+  patienceMs,
+  found = () => undefined,
+}: SuiteOptions): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const rule of RULES.filter(
     ({ section, title }) => only === undefined || only === section || only === title,
   )) {
-    const finding = await checkRule(rule, command);
+    const finding = await checkRule(rule, command, patienceMs);
     found(finding);
     findings.push(finding);
   }
   return findings;
 }
 
-async function checkRule(rule: Rule, command: readonly string[]): Promise<Finding> {
+async function checkRule(
+  rule: Rule,
+  command: readonly string[],
+  patienceMs: number | undefined,
+): Promise<Finding> {
   const { section, title } = rule;
   const started = performance.now();
-  const bench = await openBench(command);
+  const bench = await openBench(command, patienceMs);
   const millis = (): number => Math.round(performance.now() - started);
   try {
     await rule.check(bench);
@@ -66,15 +77,11 @@ async function checkRule(rule: Rule, command: readonly string[]): Promise<Findin
       ...reasonOf(error),
     };
   } finally {
-    await close(bench);
+    await bench.close();
   }
 }
 
 function reasonOf(error: unknown): { readonly expected: string; readonly came: string } {
   if (error instanceof Mismatch) return { expected: error.expected, came: error.came };
   return { expected: 'a worker that serves', came: error instanceof Error ? error.message : String(error) };
-}
-
-async function close(bench: Bench): Promise<void> {
-  await bench.close();
 }

@@ -348,6 +348,7 @@ describe('a handler', () => {
       },
     });
     expect(JSON.parse(String(outcome?.value))).toEqual({
+      argumentsJson: '{}',
       callId: 'call-1',
       toolName: 'weather',
       attempt: 2,
