@@ -45,7 +45,7 @@ export const MAX_PATTERN_INSTRUCTIONS = 4_096;
  */
 export const MAX_CHECK_STEPS = 2_500_000;
 /** What finding the words for a mismatch may cost, in the same steps. */
-export const MAX_DIAGNOSIS_STEPS = 500_000;
+export const MAX_DIAGNOSIS_STEPS = 250_000;
 /** Violations that one verdict records; a model is told of fewer (1.9). */
 export const MAX_VIOLATIONS = 20;
 /** A name or a pointer in the words of a violation, in UTF-16 code units: foreign names can be long. */
