@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
-import { type Finding, RULES, runSuite } from '../conformance/suite.ts';
+import { ENGINE_RULES } from '../conformance/engine/rules.ts';
+import { type Finding, RULES, runEngineSuite, runSuite } from '../conformance/suite.ts';
 import { CommandError } from './command-error.ts';
 import { EXIT } from './exit-code.ts';
 import { lengthOfTime, oneLine, styled } from './style.ts';
 
 interface ConformanceFlags {
+  readonly engine?: string;
   readonly only?: string;
   readonly json?: boolean;
 }
@@ -16,27 +18,38 @@ tools of docs/conformance.md. It leaves with 0 when every rule passes, and with 
 Examples:
   spindle conformance -- python3 worker.py
   spindle conformance --only 5.5 -- ./my-worker     the rules of one section of docs/protocol.md
+  spindle conformance --engine 127.0.0.1:7433        the other side: what an engine at that address does
   spindle conformance --json -- ./my-worker         one JSON array of findings: section, title, passed, millis,
                                                     and for a failure expected, came and output
 `;
 
 export function defineConformance(command: Command): void {
   command
-    .description('Checks a worker, in whatever language it is written, against the rules of the protocol.')
-    .argument('<command...>', 'what starts the worker, after --')
+    .description('Checks a worker in any language, or an engine, against the rules of the protocol.')
+    .argument('[command...]', 'what starts the worker, after --')
+    .option('--engine <address>', 'check the engine at HOST:PORT instead of a worker')
     .option('--only <rule>', 'only the rules of a section, 5.5 say, or one rule by its title')
     .option('--json', 'findings as JSON')
     .addHelpText('after', HELP)
     .action(conformance);
 }
 
-async function conformance(command: readonly string[], { only, json }: ConformanceFlags): Promise<void> {
-  if (only !== undefined && !RULES.some(({ section, title }) => section === only || title === only)) {
-    const sections = [...new Set(RULES.map(({ section }) => section))].join(', ');
+async function conformance(command: readonly string[], flags: ConformanceFlags): Promise<void> {
+  const { engine, only, json } = flags;
+  if ((engine === undefined) === (command.length === 0)) {
+    const next = 'Write spindle conformance -- COMMAND, or spindle conformance --engine HOST:PORT.';
+    throw new CommandError(EXIT.usage, 'usage', "name either a worker's command or an engine", next);
+  }
+  const rules = engine === undefined ? RULES : ENGINE_RULES;
+  if (only !== undefined && !rules.some(({ section, title }) => section === only || title === only)) {
+    const sections = [...new Set(rules.map(({ section }) => section))].join(', ');
     throw new CommandError(EXIT.usage, 'usage', `there is no rule ${only}`, `The sections are ${sections}.`);
   }
   const found = json === true ? () => undefined : (finding: Finding) => process.stdout.write(line(finding));
-  const findings = await runSuite({ command, only, found });
+  const findings =
+    engine === undefined
+      ? await runSuite({ command, only, found })
+      : await runEngineSuite(engine, only, found);
   const failed = findings.filter(({ passed }) => !passed).length;
   if (json === true) process.stdout.write(`${JSON.stringify(findings)}\n`);
   else process.stdout.write(`\n${findings.length - failed} passed, ${failed} failed\n`);

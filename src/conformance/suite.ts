@@ -1,4 +1,6 @@
 import { openBench } from './bench.ts';
+import { openPeer } from './engine/peer.ts';
+import { ENGINE_RULES } from './engine/rules.ts';
 import { Mismatch, type Rule } from './rule.ts';
 import { ANSWER_RULES } from './rules/answers.ts';
 import { DRAIN_RULES } from './rules/drain.ts';
@@ -45,9 +47,7 @@ export async function runSuite({
   found = () => undefined,
 }: SuiteOptions): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const rule of RULES.filter(
-    ({ section, title }) => only === undefined || only === section || only === title,
-  )) {
+  for (const rule of RULES.filter((one) => isChosen(one, only))) {
     const finding = await checkRule(rule, command, patienceMs);
     found(finding);
     findings.push(finding);
@@ -81,7 +81,35 @@ async function checkRule(
   }
 }
 
+/** Checks an engine from the other side: what its workers and callers may rely on. */
+export async function runEngineSuite(
+  address: string,
+  only?: string,
+  found: (finding: Finding) => void = () => undefined,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const rule of ENGINE_RULES.filter((one) => isChosen(one, only))) {
+    const started = performance.now();
+    const peer = openPeer(address);
+    const { section, title } = rule;
+    const failed = await rule.check(peer).then(() => undefined, reasonOf);
+    peer.close();
+    const millis = Math.round(performance.now() - started);
+    const finding: Finding = { section, title, passed: failed === undefined, millis, ...failed };
+    found(finding);
+    findings.push(finding);
+  }
+  return findings;
+}
+
+function isChosen(
+  rule: { readonly section: string; readonly title: string },
+  only: string | undefined,
+): boolean {
+  return only === undefined || only === rule.section || only === rule.title;
+}
+
 function reasonOf(error: unknown): { readonly expected: string; readonly came: string } {
   if (error instanceof Mismatch) return { expected: error.expected, came: error.came };
-  return { expected: 'a worker that serves', came: error instanceof Error ? error.message : String(error) };
+  return { expected: 'a peer that serves', came: error instanceof Error ? error.message : String(error) };
 }
