@@ -33,6 +33,8 @@ const EXPECTED = {
 /** Only the form: whether it can be listened on, the engine finds out. */
 const HOST_PORT = /^(?:\[[^\]]+\]|[^:[\]\s]+):\d{1,5}$/;
 
+const JOURNAL = /^(?:memory:|sqlite:.+)$/;
+
 const address = z.string(EXPECTED.address).regex(HOST_PORT, EXPECTED.address);
 const flag = z.union(
   [z.boolean(), z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })],
@@ -86,7 +88,7 @@ const ConfigSchema = z
       address: address.optional(),
       listen: address.optional(),
       http: z.union([z.literal('off').transform(() => false as const), address], EXPECTED.http).optional(),
-      journal: z.string(EXPECTED.journal).min(1, EXPECTED.journal).optional(),
+      journal: z.string(EXPECTED.journal).regex(JOURNAL, EXPECTED.journal).optional(),
       insecure: flag.optional(),
       log_level: z.enum(['info', 'warn', 'error', 'silent'], EXPECTED.level).optional(),
       shutdown_grace: duration.optional(),

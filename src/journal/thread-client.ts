@@ -44,6 +44,7 @@ export async function connectThread(
   const waiting = new Map<number, Waiting>();
   let asked = 0;
   let fault: JournalError | undefined;
+  let closing = false;
   const opened = Promise.withResolvers<void>();
   const exited = Promise.withResolvers<void>();
 
@@ -89,7 +90,8 @@ export async function connectThread(
   worker.on('error', (error) => end(crashed(path, error.message)));
   worker.on('messageerror', (error) => end(crashed(path, error.message)));
   worker.on('exit', (code) => {
-    end(crashed(path, `it left with code ${code}`));
+    // Node may deliver the answer to 'close' and the exit in one go, before anybody hears of the answer.
+    end(closing && code === 0 ? closed(path) : crashed(path, `it left with code ${code}`));
     exited.resolve();
   });
   await opened.promise;
@@ -109,9 +111,10 @@ export async function connectThread(
     ask,
     fault: () => fault,
     async close() {
+      closing = true;
       // A thread that has ended is closed, and whoever waited for it knows why.
       await ask({ kind: 'close' }).catch((error: unknown) => error);
-      fault ??= new JournalError('closed', `The journal ${path} is closed.`);
+      fault ??= closed(path);
       worker.ref();
       await exited.promise;
     },
@@ -120,6 +123,10 @@ export async function connectThread(
 
 function revive({ kind, message }: ThreadError): JournalError {
   return new JournalError(kind, message);
+}
+
+function closed(path: string): JournalError {
+  return new JournalError('closed', `The journal ${path} is closed.`);
 }
 
 function crashed(path: string, reason: string): JournalError {
