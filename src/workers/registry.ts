@@ -158,6 +158,8 @@ export function createRegistry(options: RegistryOptions): Registry {
         observer.report('warn', 'worker_lost', { worker: instance.workerName, leases: instance.leases.size });
         registry.remove(instance);
       });
+      // Workers with another definition serve now, where the one in force has nobody left (5.11).
+      registry.listener.available(instance.tenant);
     },
 
     remove(instance) {
@@ -175,6 +177,7 @@ export function createRegistry(options: RegistryOptions): Registry {
         registry.free(instance, leaseToken);
         registry.listener.lost(instance, leaseToken, 'lost');
       }
+      registry.listener.available(instance.tenant);
     },
   };
 
