@@ -1,5 +1,5 @@
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
-import type { ToolCallFinished } from '../../gen/spindle/v1/event_pb.ts';
+import type { OwnTerms, ToolCallFinished } from '../../gen/spindle/v1/event_pb.ts';
 import type { ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
 import type { InterruptResumed } from '../../gen/spindle/v1/trigger_pb.ts';
 import type { CancelReason } from '../../gen/spindle/v1/worker_service_pb.ts';
@@ -27,6 +27,8 @@ export interface Call {
   readonly policy: Policy;
   readonly safeToRepeat: boolean;
   readonly requireValidInput: boolean;
+  /** Set while nobody has declared the tool: its definition has a say between the deployment and the caller. */
+  readonly ownTerms: OwnTerms | undefined;
   readonly caller: Caller | undefined;
   readonly traceContext: Readonly<Record<string, string>>;
   readonly requestedAt: Instant;
@@ -44,6 +46,9 @@ export interface Call {
   /** The answer to the interrupt that an earlier dispatch of this attempt raised. */
   readonly resumed: InterruptResumed | undefined;
 }
+
+/** What holds for a call, from every layer. */
+export type Terms = Pick<Call, 'policy' | 'safeToRepeat' | 'requireValidInput'>;
 
 /** Where a call stands. */
 export type Phase =

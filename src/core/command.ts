@@ -1,6 +1,8 @@
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
+import type { OwnTerms } from '../../gen/spindle/v1/event_pb.ts';
 import type { Failure, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
 import type { ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
+import type { Terms } from './call.ts';
 import type { Policy } from './policy.ts';
 import type { Instant, Millis } from './time.ts';
 
@@ -38,6 +40,8 @@ export interface RequestCall extends Timed {
   readonly policy: Policy;
   readonly safeToRepeat: boolean;
   readonly requireValidInput: boolean;
+  /** What the caller asks for itself, where nobody has declared the tool. */
+  readonly ownTerms?: OwnTerms | undefined;
   readonly caller: Caller;
   readonly traceContext: Readonly<Record<string, string>>;
   /** Ends the call at once: the tool is declared nowhere, say. */
@@ -59,6 +63,8 @@ export interface Recheck {
   readonly toolDigest: string;
   readonly input: ToolInput;
   readonly inputFailure: Failure | undefined;
+  /** What holds from here on, where nobody had declared the tool before. */
+  readonly terms?: Terms | undefined;
 }
 
 /** A worker became free for a call that waits. */

@@ -7,7 +7,7 @@ import type {
   ToolCallRequested,
 } from '../../gen/spindle/v1/event_pb.ts';
 import { CancelReason } from '../../gen/spindle/v1/worker_service_pb.ts';
-import type { Call, Lease, LeaseState } from './call.ts';
+import type { Call, Lease, LeaseState, Terms } from './call.ts';
 import { policyOf } from './policy.ts';
 import type { Session } from './session.ts';
 import { type Instant, instantOf, millisOf } from './time.ts';
@@ -68,6 +68,7 @@ export function requestedCall(value: ToolCallRequested, journal: JournalData | u
     policy: policyOf(value.policy),
     safeToRepeat: value.safeToRepeat,
     requireValidInput: value.requireValidInput,
+    ownTerms: value.ownTerms,
     caller: journal?.caller,
     traceContext: journal?.traceContext ?? {},
     requestedAt: at,
@@ -99,7 +100,15 @@ function dispatched(
   };
   const until = value.deadline === undefined ? undefined : instantOf(value.deadline);
   const waited = call.phase.kind === 'waiting' ? call.phase.waited + Math.max(at - call.phase.from, 0) : 0;
-  return { ...call, phase: { kind: 'dispatched', from: at, until, waited }, leases: [...call.leases, lease] };
+  const phase = { kind: 'dispatched', from: at, until, waited } as const;
+  return { ...call, ...termsOf(value), phase, leases: [...call.leases, lease] };
+}
+
+/** What the dispatch of a tool that had not been declared settles (4.1, 4.2). */
+function termsOf({ terms }: ToolCallDispatched): (Terms & Pick<Call, 'ownTerms'>) | undefined {
+  if (terms === undefined) return undefined;
+  const { policy, safeToRepeat, requireValidInput } = terms;
+  return { policy: policyOf(policy), safeToRepeat, requireValidInput, ownTerms: undefined };
 }
 
 /** The same attempt waits again; its queue clock goes on where it stood (4.3). */

@@ -10,6 +10,7 @@ import type { LoseLease, Placement, RejectLease } from './command.ts';
 import { about, type Draft } from './event.ts';
 import { requeued } from './evolve.ts';
 import { MAX_REQUEUES } from './limits.ts';
+import { policyMessage } from './policy.ts';
 import { happened, NOTHING, type Ruling } from './ruling.ts';
 import type { Session } from './session.ts';
 import { type Instant, timestamp } from './time.ts';
@@ -17,17 +18,21 @@ import { type Instant, timestamp } from './time.ts';
 /** The dispatch of a call that waits. Where its arguments must match and do not, the call ends instead (1.2). */
 export function place(call: Call, placement: Placement, at: Instant): Draft {
   const { recheck } = placement;
-  if (recheck?.inputFailure !== undefined && call.requireValidInput) {
+  const terms = recheck?.terms;
+  const { policy, requireValidInput } = terms ?? call;
+  if (recheck?.inputFailure !== undefined && requireValidInput) {
     return finish(call, { error: recheck.inputFailure });
   }
-  const { runTimeout } = call.policy;
-  const until = earlier(runTimeout === undefined ? undefined : at + runTimeout, totalDeadline(call));
+  const { runTimeout } = policy;
+  const total = totalDeadline({ ...call, policy });
+  const until = earlier(runTimeout === undefined ? undefined : at + runTimeout, total);
   const value = create(ToolCallDispatchedSchema, {
     callId: call.callId,
     attempt: call.attempt,
     workerName: placement.workerName,
     ...(until === undefined ? {} : { deadline: timestamp(until) }),
     ...(recheck === undefined ? {} : { toolDigest: recheck.toolDigest, input: recheck.input }),
+    ...(terms === undefined ? {} : { terms: { ...terms, policy: policyMessage(terms.policy) } }),
   });
   const journal = create(JournalDataSchema, {
     leaseToken: placement.leaseToken,

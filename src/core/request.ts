@@ -30,6 +30,7 @@ export function decideRequest(session: Session, command: RequestCall): Ruling {
     handler: ToolHandler.WORKER,
     safeToRepeat: command.safeToRepeat,
     requireValidInput: command.requireValidInput,
+    ...(command.ownTerms === undefined ? {} : { ownTerms: command.ownTerms }),
   });
   const call = requestedCall(value, journal, command.at);
   const requested = { kind: { case: 'toolCallRequested', value }, journal } as const;

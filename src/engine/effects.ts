@@ -18,7 +18,7 @@ export interface Effects {
 
 export function createEffects(shared: Shared): Effects {
   const { sessions, waiting, options } = shared;
-  const { clock, workers, schemas } = options;
+  const { clock, workers } = options;
 
   /** Tenants whose waiting calls are being offered, and whether a slot became free meanwhile. */
   const offering = new Map<string, boolean>();
@@ -33,7 +33,7 @@ export function createEffects(shared: Shared): Effects {
     const { tenant, sessionId } = runner.key;
     const reservation = workers.reserve(tenant, call.name, sessionId, lastWorker(call));
     if (reservation === undefined) return false;
-    const placement = placementOf(reservation, call, schemas);
+    const placement = placementOf(reservation, call, options);
     const failure = tooLarge(reservation, call, placement);
     if (failure !== undefined) {
       workers.release(reservation.leaseToken);

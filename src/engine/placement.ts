@@ -1,4 +1,5 @@
 import { toBinary } from '@bufbuild/protobuf';
+import type { OwnTerms } from '../../gen/spindle/v1/event_pb.ts';
 import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
 import { ArgumentRepair, type ToolInput, ToolInputSchema } from '../../gen/spindle/v1/tool_pb.ts';
 import type { Call } from '../core/call.ts';
@@ -8,7 +9,9 @@ import { DISPATCH_OVERHEAD_BYTES } from '../core/limits.ts';
 import type { Definition } from '../schema/definition.ts';
 import type { Schemas } from '../schema/schemas.ts';
 import { inputFailure } from './dispatch.ts';
+import type { EngineOptions } from './engine.ts';
 import type { Reservation } from './ports.ts';
+import { termsOf } from './terms.ts';
 
 /** Checks a call's arguments under a definition; repair only where the tool asks for it (1.7). */
 export function checkInput(schemas: Schemas, definition: Definition | undefined, text: string): ToolInput {
@@ -16,17 +19,25 @@ export function checkInput(schemas: Schemas, definition: Definition | undefined,
   return schemas.checkArguments(definition, text, { repair, stoppedForLength: false });
 }
 
-/** A reserved slot as the core takes it: with a new verdict where the worker serves another definition (5.11). */
+/**
+ * A reserved slot as the core takes it: with a new verdict where the worker serves another definition (5.11), and
+ * with what that definition says about repeats and time where there was none when the tool was called.
+ */
 export function placementOf(
   reservation: Reservation,
-  call: Pick<Call, 'name' | 'arguments' | 'toolDigest'>,
-  schemas: Schemas,
+  call: Pick<Call, 'name' | 'arguments' | 'toolDigest'> & { readonly ownTerms?: OwnTerms | undefined },
+  { schemas, policies }: Pick<EngineOptions, 'schemas' | 'policies'>,
 ): Placement {
   const { leaseToken, instanceId, streamNumber, workerName, definition } = reservation;
   const placed = { leaseToken, instanceId, streamNumber, workerName };
   if (definition.digest === call.toolDigest) return { ...placed, recheck: undefined };
   const input = checkInput(schemas, definition, call.arguments);
-  const recheck = { toolDigest: definition.digest, input, inputFailure: inputFailure(call.name, input) };
+  const recheck = {
+    toolDigest: definition.digest,
+    input,
+    inputFailure: inputFailure(call.name, input),
+    terms: call.ownTerms && termsOf(definition.tool, call.ownTerms, policies),
+  };
   return { ...placed, recheck };
 }
 

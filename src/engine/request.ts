@@ -1,16 +1,16 @@
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { RetryPolicies } from '../../gen/spindle/v1/retry_pb.ts';
-import { InvalidInputHandling } from '../../gen/spindle/v1/tool_pb.ts';
 import type { CallToolRequest } from '../../gen/spindle/v1/tool_service_pb.ts';
 import type { RequestCall } from '../core/command.ts';
 import { failure } from '../core/failure.ts';
 import { MAX_ID_CHARS, MAX_TOOL_NAME_CHARS, MAX_TRACE_CONTEXT_BYTES } from '../core/limits.ts';
-import { isSafeToRepeat, mergePolicies, policyFault, WORKER_TOOL_POLICY } from '../core/policy.ts';
+import { policyFault } from '../core/policy.ts';
 import type { Instant } from '../core/time.ts';
 import type { Definition } from '../schema/definition.ts';
 import type { Schemas } from '../schema/schemas.ts';
 import { inputFailure } from './dispatch.ts';
 import { checkInput } from './placement.ts';
+import { ownTermsOf, termsOf } from './terms.ts';
 
 /** What is wrong with a request, naming the field; undefined where nothing is. */
 export function requestFault(request: CallToolRequest): string | undefined {
@@ -51,8 +51,8 @@ export interface RequestFacts {
 /** A request as the core takes it: definition found, arguments checked, policy merged. */
 export function requestCommand(facts: RequestFacts): Omit<RequestCall, 'placement'> {
   const { request, callId, caller, definition, policies, schemas, now } = facts;
-  const { name, retry } = request;
-  const tool = definition?.tool;
+  const { name } = request;
+  const ownTerms = ownTermsOf(request);
   const input = checkInput(schemas, definition, request.arguments);
   const unknown = definition === undefined && !facts.namesMayComeBack;
   return {
@@ -64,10 +64,8 @@ export function requestCommand(facts: RequestFacts): Omit<RequestCall, 'placemen
     toolDigest: definition?.digest ?? '',
     input,
     inputFailure: inputFailure(name, input),
-    policy: mergePolicies(WORKER_TOOL_POLICY, policies?.base, policies?.tool, tool?.retry, retry),
-    safeToRepeat: isSafeToRepeat(tool, retry),
-    requireValidInput:
-      request.requireValidInput ?? tool?.invalidInputHandling === InvalidInputHandling.ENGINE,
+    ...termsOf(definition?.tool, ownTerms, policies),
+    ownTerms: definition === undefined ? ownTerms : undefined,
     caller,
     traceContext: request.traceContext,
     unservable: unknown ? unknownTool(name, facts.nearest()) : undefined,

@@ -26,7 +26,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file spindle/v1/event.proto.
  */
 export const file_spindle_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChZzcGluZGxlL3YxL2V2ZW50LnByb3RvEgpzcGluZGxlLnYxIukMCgxTZXNzaW9uRXZlbnQSEgoKc2Vzc2lvbl9pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoDRIvCgtvY2N1cnJlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdHVybl9pZBgEIAEoCRIoCgdqb3VybmFsGAUgASgLMhcuc3BpbmRsZS52MS5Kb3VybmFsRGF0YRI1Cg9zZXNzaW9uX2NyZWF0ZWQYCiABKAsyGi5zcGluZGxlLnYxLlNlc3Npb25DcmVhdGVkSAASMQoNYWdlbnRfdXBkYXRlZBgLIAEoCzIYLnNwaW5kbGUudjEuQWdlbnRVcGRhdGVkSAASMQoNc3RhdGVfdXBkYXRlZBgMIAEoCzIYLnNwaW5kbGUudjEuU3RhdGVVcGRhdGVkSAASNwoQbWVzc2FnZV9yZWNvcmRlZBgNIAEoCzIbLnNwaW5kbGUudjEuTWVzc2FnZVJlY29yZGVkSAASLQoLdHVybl9xdWV1ZWQYESABKAsyFi5zcGluZGxlLnYxLlR1cm5RdWV1ZWRIABIvCgx0dXJuX3N0YXJ0ZWQYDiABKAsyFy5zcGluZGxlLnYxLlR1cm5TdGFydGVkSAASOQoRaXRlcmF0aW9uX3N0YXJ0ZWQYDyABKAsyHC5zcGluZGxlLnYxLkl0ZXJhdGlvblN0YXJ0ZWRIABIrCgp0dXJuX2VuZGVkGBAgASgLMhUuc3BpbmRsZS52MS5UdXJuRW5kZWRIABI7ChJkZWNpc2lvbl9yZXF1ZXN0ZWQYEiABKAsyHS5zcGluZGxlLnYxLkRlY2lzaW9uUmVxdWVzdGVkSAASNwoQZGVjaXNpb25fcmVmdXNlZBgTIAEoCzIbLnNwaW5kbGUudjEuRGVjaXNpb25SZWZ1c2VkSAASOQoRZGVjaXNpb25fcmVjb3JkZWQYFCABKAsyHC5zcGluZGxlLnYxLkRlY2lzaW9uUmVjb3JkZWRIABI+ChRtb2RlbF9jYWxsX3JlcXVlc3RlZBgZIAEoCzIeLnNwaW5kbGUudjEuTW9kZWxDYWxsUmVxdWVzdGVkSAASRwoZbW9kZWxfY2FsbF9hdHRlbXB0X2ZhaWxlZBgaIAEoCzIiLnNwaW5kbGUudjEuTW9kZWxDYWxsQXR0ZW1wdEZhaWxlZEgAEjwKE21vZGVsX2NhbGxfZmluaXNoZWQYGyABKAsyHS5zcGluZGxlLnYxLk1vZGVsQ2FsbEZpbmlzaGVkSAASPAoTdG9vbF9jYWxsX3JlcXVlc3RlZBgeIAEoCzIdLnNwaW5kbGUudjEuVG9vbENhbGxSZXF1ZXN0ZWRIABI+ChR0b29sX2NhbGxfZGlzcGF0Y2hlZBgfIAEoCzIeLnNwaW5kbGUudjEuVG9vbENhbGxEaXNwYXRjaGVkSAASOgoSdG9vbF9jYWxsX3JlcXVldWVkGCAgASgLMhwuc3BpbmRsZS52MS5Ub29sQ2FsbFJlcXVldWVkSAASQgoWdG9vbF9jYWxsX2NoZWNrcG9pbnRlZBghIAEoCzIgLnNwaW5kbGUudjEuVG9vbENhbGxDaGVja3BvaW50ZWRIABI6ChJ0b29sX2NhbGxfZGVmZXJyZWQYIiABKAsyHC5zcGluZGxlLnYxLlRvb2xDYWxsRGVmZXJyZWRIABJFChh0b29sX2NhbGxfYXR0ZW1wdF9mYWlsZWQYIyABKAsyIS5zcGluZGxlLnYxLlRvb2xDYWxsQXR0ZW1wdEZhaWxlZEgAEjoKEnRvb2xfY2FsbF9maW5pc2hlZBgkIAEoCzIcLnNwaW5kbGUudjEuVG9vbENhbGxGaW5pc2hlZEgAEj8KFXRvb2xfY2FsbF9sYXRlX2Fuc3dlchglIAEoCzIeLnNwaW5kbGUudjEuVG9vbENhbGxMYXRlQW5zd2VySAASNwoQc3ViYWdlbnRfc3RhcnRlZBgoIAEoCzIbLnNwaW5kbGUudjEuU3ViYWdlbnRTdGFydGVkSAASNwoQaW50ZXJydXB0X3JhaXNlZBgpIAEoCzIbLnNwaW5kbGUudjEuSW50ZXJydXB0UmFpc2VkSAASOQoRaW50ZXJydXB0X3Jlc3VtZWQYKiABKAsyHC5zcGluZGxlLnYxLkludGVycnVwdFJlc3VtZWRIAEIGCgRraW5kIvcBCgtKb3VybmFsRGF0YRITCgtsZWFzZV90b2tlbhgBIAEoCRIaChJ3b3JrZXJfaW5zdGFuY2VfaWQYAiABKAkSHAoUd29ya2VyX3N0cmVhbV9udW1iZXIYAyABKA0SQAoNdHJhY2VfY29udGV4dBgEIAMoCzIpLnNwaW5kbGUudjEuSm91cm5hbERhdGEuVHJhY2VDb250ZXh0RW50cnkSIgoGY2FsbGVyGAUgASgLMhIuc3BpbmRsZS52MS5DYWxsZXIaMwoRVHJhY2VDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLCAQoOU2Vzc2lvbkNyZWF0ZWQSEAoIYWdlbnRfaWQYASABKAkSDgoGdGVuYW50GAIgASgJEg8KB3N1YmplY3QYAyABKAkSEAoIYW5jZXN0cnkYBCADKAkSOgoIbWV0YWRhdGEYBSADKAsyKC5zcGluZGxlLnYxLlNlc3Npb25DcmVhdGVkLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjYKDEFnZW50VXBkYXRlZBImCgVhZ2VudBgBIAEoCzIXLnNwaW5kbGUudjEuQWdlbnRDb25maWciIgoMU3RhdGVVcGRhdGVkEhIKCnN0YXRlX2pzb24YASABKAkiOwoPTWVzc2FnZVJlY29yZGVkEigKB21lc3NhZ2UYASABKAsyFy5zcGluZGxlLnYxLkNoYXRNZXNzYWdlIjIKClR1cm5RdWV1ZWQSJAoFaW5wdXQYASABKAsyFS5zcGluZGxlLnYxLlR1cm5JbnB1dCJbCgtUdXJuU3RhcnRlZBIkCgVpbnB1dBgBIAEoCzIVLnNwaW5kbGUudjEuVHVybklucHV0EiYKBHRhc2sYAiABKAsyGC5zcGluZGxlLnYxLlRhc2tDb250cmFjdCIlChBJdGVyYXRpb25TdGFydGVkEhEKCWl0ZXJhdGlvbhgBIAEoDSKHAQoJVHVybkVuZGVkEiwKCGZpbmlzaGVkGAEgASgLMhguc3BpbmRsZS52MS5UdXJuRmluaXNoZWRIABIlCgZmYWlsZWQYAiABKAsyEy5zcGluZGxlLnYxLkZhaWx1cmVIABIaChBjYW5jZWxsZWRfcmVhc29uGAMgASgJSABCCQoHb3V0Y29tZSJRChFEZWNpc2lvblJlcXVlc3RlZBITCgtkZWNpc2lvbl9pZBgBIAEoCRIPCgd0cmlnZ2VyGAIgASgJEhYKDmNhdXNlX3NlcXVlbmNlGAMgASgNIjYKD0RlY2lzaW9uUmVmdXNlZBITCgtkZWNpc2lvbl9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkiPAoQRGVjaXNpb25SZWNvcmRlZBITCgtkZWNpc2lvbl9pZBgBIAEoCRITCgt3b3JrZXJfbmFtZRgCIAEoCSK1AQoSTW9kZWxDYWxsUmVxdWVzdGVkEg8KB2NhbGxfaWQYASABKAkSDQoFbW9kZWwYAiABKAkSEgoKdG9vbF9uYW1lcxgDIAMoCRInCgZwb2xpY3kYBCABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EikKCG1lc3NhZ2VzGAUgAygLMhcuc3BpbmRsZS52MS5DaGF0TWVzc2FnZRIXCg9oaXN0b3J5X3JlcGFpcnMYBiADKAkiigEKFk1vZGVsQ2FsbEF0dGVtcHRGYWlsZWQSDwoHY2FsbF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEiIKBWVycm9yGAMgASgLMhMuc3BpbmRsZS52MS5GYWlsdXJlEioKB2JhY2tvZmYYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ilgEKEU1vZGVsQ2FsbEZpbmlzaGVkEg8KB2NhbGxfaWQYASABKAkSEAoIYXR0ZW1wdHMYAiABKA0SLQoIcmVzcG9uc2UYAyABKAsyGS5zcGluZGxlLnYxLk1vZGVsUmVzcG9uc2VIABIkCgVlcnJvchgEIAEoCzITLnNwaW5kbGUudjEuRmFpbHVyZUgAQgkKB291dGNvbWUiiAIKEVRvb2xDYWxsUmVxdWVzdGVkEg8KB2NhbGxfaWQYASABKAkSEwoLdG9vbF9kaWdlc3QYAiABKAkSDAoEbmFtZRgDIAEoCRIRCglhcmd1bWVudHMYBCABKAkSJAoFaW5wdXQYBSABKAsyFS5zcGluZGxlLnYxLlRvb2xJbnB1dBInCgZwb2xpY3kYBiABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EigKB2hhbmRsZXIYByABKA4yFy5zcGluZGxlLnYxLlRvb2xIYW5kbGVyEhYKDnNhZmVfdG9fcmVwZWF0GAggASgIEhsKE3JlcXVpcmVfdmFsaWRfaW5wdXQYCSABKAgitAEKElRvb2xDYWxsRGlzcGF0Y2hlZBIPCgdjYWxsX2lkGAEgASgJEg8KB2F0dGVtcHQYAiABKA0SEwoLd29ya2VyX25hbWUYAyABKAkSLAoIZGVhZGxpbmUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3Rvb2xfZGlnZXN0GAUgASgJEiQKBWlucHV0GAYgASgLMhUuc3BpbmRsZS52MS5Ub29sSW5wdXQiRAoQVG9vbENhbGxSZXF1ZXVlZBIPCgdjYWxsX2lkGAEgASgJEg8KB2F0dGVtcHQYAiABKA0SDgoGcmVhc29uGAMgASgJIkwKFFRvb2xDYWxsQ2hlY2twb2ludGVkEg8KB2NhbGxfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRISCgpjaGVja3BvaW50GAMgASgMIlEKEFRvb2xDYWxsRGVmZXJyZWQSDwoHY2FsbF9pZBgBIAEoCRIsCghkZWFkbGluZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAimwEKFVRvb2xDYWxsQXR0ZW1wdEZhaWxlZBIPCgdjYWxsX2lkGAEgASgJEg8KB2F0dGVtcHQYAiABKA0SIgoFZXJyb3IYAyABKAsyEy5zcGluZGxlLnYxLkZhaWx1cmUSKgoHYmFja29mZhgEIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIQCghhbnN3ZXJlZBgFIAEoCCKQAQoQVG9vbENhbGxGaW5pc2hlZBIPCgdjYWxsX2lkGAEgASgJEhAKCGF0dGVtcHRzGAIgASgNEigKBnJlc3VsdBgDIAEoCzIWLnNwaW5kbGUudjEuVG9vbFJlc3VsdEgAEiQKBWVycm9yGAQgASgLMhMuc3BpbmRsZS52MS5GYWlsdXJlSABCCQoHb3V0Y29tZSKRAQoSVG9vbENhbGxMYXRlQW5zd2VyEg8KB2NhbGxfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIoCgZyZXN1bHQYAyABKAsyFi5zcGluZGxlLnYxLlRvb2xSZXN1bHRIABIkCgVlcnJvchgEIAEoCzITLnNwaW5kbGUudjEuRmFpbHVyZUgAQgkKB291dGNvbWUiSAoPU3ViYWdlbnRTdGFydGVkEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIQCghhZ2VudF9pZBgDIAEoCSJeCg9JbnRlcnJ1cHRSYWlzZWQSFAoMaW50ZXJydXB0X2lkGAEgASgJEg8KB2NhbGxfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJEhQKDHBheWxvYWRfanNvbhgEIAEoCUI1Cg5kZXYuc3BpbmRsZS52MVABWhRzcGluZGxlL3YxO3NwaW5kbGV2MaoCClNwaW5kbGUuVjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_spindle_v1_agent, file_spindle_v1_call, file_spindle_v1_message, file_spindle_v1_result, file_spindle_v1_retry, file_spindle_v1_tool, file_spindle_v1_trigger]);
+  fileDesc("ChZzcGluZGxlL3YxL2V2ZW50LnByb3RvEgpzcGluZGxlLnYxIukMCgxTZXNzaW9uRXZlbnQSEgoKc2Vzc2lvbl9pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoDRIvCgtvY2N1cnJlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdHVybl9pZBgEIAEoCRIoCgdqb3VybmFsGAUgASgLMhcuc3BpbmRsZS52MS5Kb3VybmFsRGF0YRI1Cg9zZXNzaW9uX2NyZWF0ZWQYCiABKAsyGi5zcGluZGxlLnYxLlNlc3Npb25DcmVhdGVkSAASMQoNYWdlbnRfdXBkYXRlZBgLIAEoCzIYLnNwaW5kbGUudjEuQWdlbnRVcGRhdGVkSAASMQoNc3RhdGVfdXBkYXRlZBgMIAEoCzIYLnNwaW5kbGUudjEuU3RhdGVVcGRhdGVkSAASNwoQbWVzc2FnZV9yZWNvcmRlZBgNIAEoCzIbLnNwaW5kbGUudjEuTWVzc2FnZVJlY29yZGVkSAASLQoLdHVybl9xdWV1ZWQYESABKAsyFi5zcGluZGxlLnYxLlR1cm5RdWV1ZWRIABIvCgx0dXJuX3N0YXJ0ZWQYDiABKAsyFy5zcGluZGxlLnYxLlR1cm5TdGFydGVkSAASOQoRaXRlcmF0aW9uX3N0YXJ0ZWQYDyABKAsyHC5zcGluZGxlLnYxLkl0ZXJhdGlvblN0YXJ0ZWRIABIrCgp0dXJuX2VuZGVkGBAgASgLMhUuc3BpbmRsZS52MS5UdXJuRW5kZWRIABI7ChJkZWNpc2lvbl9yZXF1ZXN0ZWQYEiABKAsyHS5zcGluZGxlLnYxLkRlY2lzaW9uUmVxdWVzdGVkSAASNwoQZGVjaXNpb25fcmVmdXNlZBgTIAEoCzIbLnNwaW5kbGUudjEuRGVjaXNpb25SZWZ1c2VkSAASOQoRZGVjaXNpb25fcmVjb3JkZWQYFCABKAsyHC5zcGluZGxlLnYxLkRlY2lzaW9uUmVjb3JkZWRIABI+ChRtb2RlbF9jYWxsX3JlcXVlc3RlZBgZIAEoCzIeLnNwaW5kbGUudjEuTW9kZWxDYWxsUmVxdWVzdGVkSAASRwoZbW9kZWxfY2FsbF9hdHRlbXB0X2ZhaWxlZBgaIAEoCzIiLnNwaW5kbGUudjEuTW9kZWxDYWxsQXR0ZW1wdEZhaWxlZEgAEjwKE21vZGVsX2NhbGxfZmluaXNoZWQYGyABKAsyHS5zcGluZGxlLnYxLk1vZGVsQ2FsbEZpbmlzaGVkSAASPAoTdG9vbF9jYWxsX3JlcXVlc3RlZBgeIAEoCzIdLnNwaW5kbGUudjEuVG9vbENhbGxSZXF1ZXN0ZWRIABI+ChR0b29sX2NhbGxfZGlzcGF0Y2hlZBgfIAEoCzIeLnNwaW5kbGUudjEuVG9vbENhbGxEaXNwYXRjaGVkSAASOgoSdG9vbF9jYWxsX3JlcXVldWVkGCAgASgLMhwuc3BpbmRsZS52MS5Ub29sQ2FsbFJlcXVldWVkSAASQgoWdG9vbF9jYWxsX2NoZWNrcG9pbnRlZBghIAEoCzIgLnNwaW5kbGUudjEuVG9vbENhbGxDaGVja3BvaW50ZWRIABI6ChJ0b29sX2NhbGxfZGVmZXJyZWQYIiABKAsyHC5zcGluZGxlLnYxLlRvb2xDYWxsRGVmZXJyZWRIABJFChh0b29sX2NhbGxfYXR0ZW1wdF9mYWlsZWQYIyABKAsyIS5zcGluZGxlLnYxLlRvb2xDYWxsQXR0ZW1wdEZhaWxlZEgAEjoKEnRvb2xfY2FsbF9maW5pc2hlZBgkIAEoCzIcLnNwaW5kbGUudjEuVG9vbENhbGxGaW5pc2hlZEgAEj8KFXRvb2xfY2FsbF9sYXRlX2Fuc3dlchglIAEoCzIeLnNwaW5kbGUudjEuVG9vbENhbGxMYXRlQW5zd2VySAASNwoQc3ViYWdlbnRfc3RhcnRlZBgoIAEoCzIbLnNwaW5kbGUudjEuU3ViYWdlbnRTdGFydGVkSAASNwoQaW50ZXJydXB0X3JhaXNlZBgpIAEoCzIbLnNwaW5kbGUudjEuSW50ZXJydXB0UmFpc2VkSAASOQoRaW50ZXJydXB0X3Jlc3VtZWQYKiABKAsyHC5zcGluZGxlLnYxLkludGVycnVwdFJlc3VtZWRIAEIGCgRraW5kIvcBCgtKb3VybmFsRGF0YRITCgtsZWFzZV90b2tlbhgBIAEoCRIaChJ3b3JrZXJfaW5zdGFuY2VfaWQYAiABKAkSHAoUd29ya2VyX3N0cmVhbV9udW1iZXIYAyABKA0SQAoNdHJhY2VfY29udGV4dBgEIAMoCzIpLnNwaW5kbGUudjEuSm91cm5hbERhdGEuVHJhY2VDb250ZXh0RW50cnkSIgoGY2FsbGVyGAUgASgLMhIuc3BpbmRsZS52MS5DYWxsZXIaMwoRVHJhY2VDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLCAQoOU2Vzc2lvbkNyZWF0ZWQSEAoIYWdlbnRfaWQYASABKAkSDgoGdGVuYW50GAIgASgJEg8KB3N1YmplY3QYAyABKAkSEAoIYW5jZXN0cnkYBCADKAkSOgoIbWV0YWRhdGEYBSADKAsyKC5zcGluZGxlLnYxLlNlc3Npb25DcmVhdGVkLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjYKDEFnZW50VXBkYXRlZBImCgVhZ2VudBgBIAEoCzIXLnNwaW5kbGUudjEuQWdlbnRDb25maWciIgoMU3RhdGVVcGRhdGVkEhIKCnN0YXRlX2pzb24YASABKAkiOwoPTWVzc2FnZVJlY29yZGVkEigKB21lc3NhZ2UYASABKAsyFy5zcGluZGxlLnYxLkNoYXRNZXNzYWdlIjIKClR1cm5RdWV1ZWQSJAoFaW5wdXQYASABKAsyFS5zcGluZGxlLnYxLlR1cm5JbnB1dCJbCgtUdXJuU3RhcnRlZBIkCgVpbnB1dBgBIAEoCzIVLnNwaW5kbGUudjEuVHVybklucHV0EiYKBHRhc2sYAiABKAsyGC5zcGluZGxlLnYxLlRhc2tDb250cmFjdCIlChBJdGVyYXRpb25TdGFydGVkEhEKCWl0ZXJhdGlvbhgBIAEoDSKHAQoJVHVybkVuZGVkEiwKCGZpbmlzaGVkGAEgASgLMhguc3BpbmRsZS52MS5UdXJuRmluaXNoZWRIABIlCgZmYWlsZWQYAiABKAsyEy5zcGluZGxlLnYxLkZhaWx1cmVIABIaChBjYW5jZWxsZWRfcmVhc29uGAMgASgJSABCCQoHb3V0Y29tZSJRChFEZWNpc2lvblJlcXVlc3RlZBITCgtkZWNpc2lvbl9pZBgBIAEoCRIPCgd0cmlnZ2VyGAIgASgJEhYKDmNhdXNlX3NlcXVlbmNlGAMgASgNIjYKD0RlY2lzaW9uUmVmdXNlZBITCgtkZWNpc2lvbl9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkiPAoQRGVjaXNpb25SZWNvcmRlZBITCgtkZWNpc2lvbl9pZBgBIAEoCRITCgt3b3JrZXJfbmFtZRgCIAEoCSK1AQoSTW9kZWxDYWxsUmVxdWVzdGVkEg8KB2NhbGxfaWQYASABKAkSDQoFbW9kZWwYAiABKAkSEgoKdG9vbF9uYW1lcxgDIAMoCRInCgZwb2xpY3kYBCABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EikKCG1lc3NhZ2VzGAUgAygLMhcuc3BpbmRsZS52MS5DaGF0TWVzc2FnZRIXCg9oaXN0b3J5X3JlcGFpcnMYBiADKAkiigEKFk1vZGVsQ2FsbEF0dGVtcHRGYWlsZWQSDwoHY2FsbF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEiIKBWVycm9yGAMgASgLMhMuc3BpbmRsZS52MS5GYWlsdXJlEioKB2JhY2tvZmYYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ilgEKEU1vZGVsQ2FsbEZpbmlzaGVkEg8KB2NhbGxfaWQYASABKAkSEAoIYXR0ZW1wdHMYAiABKA0SLQoIcmVzcG9uc2UYAyABKAsyGS5zcGluZGxlLnYxLk1vZGVsUmVzcG9uc2VIABIkCgVlcnJvchgEIAEoCzITLnNwaW5kbGUudjEuRmFpbHVyZUgAQgkKB291dGNvbWUisQIKEVRvb2xDYWxsUmVxdWVzdGVkEg8KB2NhbGxfaWQYASABKAkSEwoLdG9vbF9kaWdlc3QYAiABKAkSDAoEbmFtZRgDIAEoCRIRCglhcmd1bWVudHMYBCABKAkSJAoFaW5wdXQYBSABKAsyFS5zcGluZGxlLnYxLlRvb2xJbnB1dBInCgZwb2xpY3kYBiABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EigKB2hhbmRsZXIYByABKA4yFy5zcGluZGxlLnYxLlRvb2xIYW5kbGVyEhYKDnNhZmVfdG9fcmVwZWF0GAggASgIEhsKE3JlcXVpcmVfdmFsaWRfaW5wdXQYCSABKAgSJwoJb3duX3Rlcm1zGAogASgLMhQuc3BpbmRsZS52MS5Pd25UZXJtcyJsCghPd25UZXJtcxImCgVyZXRyeRgBIAEoCzIXLnNwaW5kbGUudjEuUmV0cnlQb2xpY3kSIAoTcmVxdWlyZV92YWxpZF9pbnB1dBgCIAEoCEgAiAEBQhYKFF9yZXF1aXJlX3ZhbGlkX2lucHV0ImkKCUNhbGxUZXJtcxInCgZwb2xpY3kYASABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EhYKDnNhZmVfdG9fcmVwZWF0GAIgASgIEhsKE3JlcXVpcmVfdmFsaWRfaW5wdXQYAyABKAgi2gEKElRvb2xDYWxsRGlzcGF0Y2hlZBIPCgdjYWxsX2lkGAEgASgJEg8KB2F0dGVtcHQYAiABKA0SEwoLd29ya2VyX25hbWUYAyABKAkSLAoIZGVhZGxpbmUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3Rvb2xfZGlnZXN0GAUgASgJEiQKBWlucHV0GAYgASgLMhUuc3BpbmRsZS52MS5Ub29sSW5wdXQSJAoFdGVybXMYByABKAsyFS5zcGluZGxlLnYxLkNhbGxUZXJtcyJEChBUb29sQ2FsbFJlcXVldWVkEg8KB2NhbGxfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIOCgZyZWFzb24YAyABKAkiTAoUVG9vbENhbGxDaGVja3BvaW50ZWQSDwoHY2FsbF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEhIKCmNoZWNrcG9pbnQYAyABKAwiUQoQVG9vbENhbGxEZWZlcnJlZBIPCgdjYWxsX2lkGAEgASgJEiwKCGRlYWRsaW5lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKbAQoVVG9vbENhbGxBdHRlbXB0RmFpbGVkEg8KB2NhbGxfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIiCgVlcnJvchgDIAEoCzITLnNwaW5kbGUudjEuRmFpbHVyZRIqCgdiYWNrb2ZmGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCGFuc3dlcmVkGAUgASgIIpABChBUb29sQ2FsbEZpbmlzaGVkEg8KB2NhbGxfaWQYASABKAkSEAoIYXR0ZW1wdHMYAiABKA0SKAoGcmVzdWx0GAMgASgLMhYuc3BpbmRsZS52MS5Ub29sUmVzdWx0SAASJAoFZXJyb3IYBCABKAsyEy5zcGluZGxlLnYxLkZhaWx1cmVIAEIJCgdvdXRjb21lIpEBChJUb29sQ2FsbExhdGVBbnN3ZXISDwoHY2FsbF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEigKBnJlc3VsdBgDIAEoCzIWLnNwaW5kbGUudjEuVG9vbFJlc3VsdEgAEiQKBWVycm9yGAQgASgLMhMuc3BpbmRsZS52MS5GYWlsdXJlSABCCQoHb3V0Y29tZSJICg9TdWJhZ2VudFN0YXJ0ZWQSDwoHY2FsbF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhAKCGFnZW50X2lkGAMgASgJIl4KD0ludGVycnVwdFJhaXNlZBIUCgxpbnRlcnJ1cHRfaWQYASABKAkSDwoHY2FsbF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkSFAoMcGF5bG9hZF9qc29uGAQgASgJQjUKDmRldi5zcGluZGxlLnYxUAFaFHNwaW5kbGUvdjE7c3BpbmRsZXYxqgIKU3BpbmRsZS5WMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_spindle_v1_agent, file_spindle_v1_call, file_spindle_v1_message, file_spindle_v1_result, file_spindle_v1_retry, file_spindle_v1_tool, file_spindle_v1_trigger]);
 
 /**
  * Something that happened to a session. The log of events is the session: what a client watches is what
@@ -870,6 +870,14 @@ export type ToolCallRequested = Message<"spindle.v1.ToolCallRequested"> & {
    * @generated from field: bool require_valid_input = 9;
    */
   requireValidInput: boolean;
+
+  /**
+   * What the caller asked for itself, where nobody had declared the tool yet: the definition under which the call
+   * is dispatched brings its own layer in between. Unset otherwise.
+   *
+   * @generated from field: spindle.v1.OwnTerms own_terms = 10;
+   */
+  ownTerms?: OwnTerms | undefined;
 };
 
 /**
@@ -878,6 +886,69 @@ export type ToolCallRequested = Message<"spindle.v1.ToolCallRequested"> & {
  */
 export const ToolCallRequestedSchema: GenMessage<ToolCallRequested> = /*@__PURE__*/
   messageDesc(file_spindle_v1_event, 16);
+
+/**
+ * What a caller asks of one call.
+ *
+ * @generated from message spindle.v1.OwnTerms
+ */
+export type OwnTerms = Message<"spindle.v1.OwnTerms"> & {
+  /**
+   * Its policy.
+   *
+   * @generated from field: spindle.v1.RetryPolicy retry = 1;
+   */
+  retry?: RetryPolicy | undefined;
+
+  /**
+   * Whether arguments have to match; unset leaves it to the tool.
+   *
+   * @generated from field: optional bool require_valid_input = 2;
+   */
+  requireValidInput?: boolean | undefined;
+};
+
+/**
+ * Describes the message spindle.v1.OwnTerms.
+ * Use `create(OwnTermsSchema)` to create a new message.
+ */
+export const OwnTermsSchema: GenMessage<OwnTerms> = /*@__PURE__*/
+  messageDesc(file_spindle_v1_event, 17);
+
+/**
+ * What holds for a call once its tool is known.
+ *
+ * @generated from message spindle.v1.CallTerms
+ */
+export type CallTerms = Message<"spindle.v1.CallTerms"> & {
+  /**
+   * The policy in force, every layer merged.
+   *
+   * @generated from field: spindle.v1.RetryPolicy policy = 1;
+   */
+  policy?: RetryPolicy | undefined;
+
+  /**
+   * A second attempt does no harm.
+   *
+   * @generated from field: bool safe_to_repeat = 2;
+   */
+  safeToRepeat: boolean;
+
+  /**
+   * Arguments that do not match end the call instead of reaching the worker.
+   *
+   * @generated from field: bool require_valid_input = 3;
+   */
+  requireValidInput: boolean;
+};
+
+/**
+ * Describes the message spindle.v1.CallTerms.
+ * Use `create(CallTermsSchema)` to create a new message.
+ */
+export const CallTermsSchema: GenMessage<CallTerms> = /*@__PURE__*/
+  messageDesc(file_spindle_v1_event, 18);
 
 /**
  * An attempt was handed to a worker. Recorded before it is sent.
@@ -926,6 +997,13 @@ export type ToolCallDispatched = Message<"spindle.v1.ToolCallDispatched"> & {
    * @generated from field: spindle.v1.ToolInput input = 6;
    */
   input?: ToolInput | undefined;
+
+  /**
+   * What holds from here on, where the tool had not been declared when it was called.
+   *
+   * @generated from field: spindle.v1.CallTerms terms = 7;
+   */
+  terms?: CallTerms | undefined;
 };
 
 /**
@@ -933,7 +1011,7 @@ export type ToolCallDispatched = Message<"spindle.v1.ToolCallDispatched"> & {
  * Use `create(ToolCallDispatchedSchema)` to create a new message.
  */
 export const ToolCallDispatchedSchema: GenMessage<ToolCallDispatched> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 17);
+  messageDesc(file_spindle_v1_event, 19);
 
 /**
  * A dispatch came back unstarted; the same attempt waits again.
@@ -968,7 +1046,7 @@ export type ToolCallRequeued = Message<"spindle.v1.ToolCallRequeued"> & {
  * Use `create(ToolCallRequeuedSchema)` to create a new message.
  */
 export const ToolCallRequeuedSchema: GenMessage<ToolCallRequeued> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 18);
+  messageDesc(file_spindle_v1_event, 20);
 
 /**
  * An attempt reported a checkpoint.
@@ -1003,7 +1081,7 @@ export type ToolCallCheckpointed = Message<"spindle.v1.ToolCallCheckpointed"> & 
  * Use `create(ToolCallCheckpointedSchema)` to create a new message.
  */
 export const ToolCallCheckpointedSchema: GenMessage<ToolCallCheckpointed> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 19);
+  messageDesc(file_spindle_v1_event, 21);
 
 /**
  * A worker left a call open.
@@ -1031,7 +1109,7 @@ export type ToolCallDeferred = Message<"spindle.v1.ToolCallDeferred"> & {
  * Use `create(ToolCallDeferredSchema)` to create a new message.
  */
 export const ToolCallDeferredSchema: GenMessage<ToolCallDeferred> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 20);
+  messageDesc(file_spindle_v1_event, 22);
 
 /**
  * An attempt failed, and another will follow.
@@ -1081,7 +1159,7 @@ export type ToolCallAttemptFailed = Message<"spindle.v1.ToolCallAttemptFailed"> 
  * Use `create(ToolCallAttemptFailedSchema)` to create a new message.
  */
 export const ToolCallAttemptFailedSchema: GenMessage<ToolCallAttemptFailed> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 21);
+  messageDesc(file_spindle_v1_event, 23);
 
 /**
  * A call ended.
@@ -1132,7 +1210,7 @@ export type ToolCallFinished = Message<"spindle.v1.ToolCallFinished"> & {
  * Use `create(ToolCallFinishedSchema)` to create a new message.
  */
 export const ToolCallFinishedSchema: GenMessage<ToolCallFinished> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 22);
+  messageDesc(file_spindle_v1_event, 24);
 
 /**
  * An answer came after its call or its lease had ended. It changes nothing.
@@ -1183,7 +1261,7 @@ export type ToolCallLateAnswer = Message<"spindle.v1.ToolCallLateAnswer"> & {
  * Use `create(ToolCallLateAnswerSchema)` to create a new message.
  */
 export const ToolCallLateAnswerSchema: GenMessage<ToolCallLateAnswer> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 23);
+  messageDesc(file_spindle_v1_event, 25);
 
 /**
  * A child session was started.
@@ -1218,7 +1296,7 @@ export type SubagentStarted = Message<"spindle.v1.SubagentStarted"> & {
  * Use `create(SubagentStartedSchema)` to create a new message.
  */
 export const SubagentStartedSchema: GenMessage<SubagentStarted> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 24);
+  messageDesc(file_spindle_v1_event, 26);
 
 /**
  * The turn paused.
@@ -1260,5 +1338,5 @@ export type InterruptRaised = Message<"spindle.v1.InterruptRaised"> & {
  * Use `create(InterruptRaisedSchema)` to create a new message.
  */
 export const InterruptRaisedSchema: GenMessage<InterruptRaised> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 25);
+  messageDesc(file_spindle_v1_event, 27);
 

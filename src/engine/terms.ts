@@ -1,0 +1,28 @@
+import { create } from '@bufbuild/protobuf';
+import { type OwnTerms, OwnTermsSchema } from '../../gen/spindle/v1/event_pb.ts';
+import type { RetryPolicies } from '../../gen/spindle/v1/retry_pb.ts';
+import { InvalidInputHandling, type Tool } from '../../gen/spindle/v1/tool_pb.ts';
+import type { CallToolRequest } from '../../gen/spindle/v1/tool_service_pb.ts';
+import type { Terms } from '../core/call.ts';
+import { isSafeToRepeat, mergePolicies, WORKER_TOOL_POLICY } from '../core/policy.ts';
+
+/** What a caller asks for itself. */
+export function ownTermsOf({ retry, requireValidInput }: CallToolRequest): OwnTerms {
+  return create(OwnTermsSchema, {
+    ...(retry === undefined ? {} : { retry }),
+    ...(requireValidInput === undefined ? {} : { requireValidInput }),
+  });
+}
+
+/** What holds for a call: the layers of engine and deployment, its tool, and its caller (4.1, 4.2, 1.2). */
+export function termsOf(
+  tool: Tool | undefined,
+  { retry, requireValidInput }: OwnTerms,
+  policies: RetryPolicies | undefined,
+): Terms {
+  return {
+    policy: mergePolicies(WORKER_TOOL_POLICY, policies?.base, policies?.tool, tool?.retry, retry),
+    safeToRepeat: isSafeToRepeat(tool, retry),
+    requireValidInput: requireValidInput ?? tool?.invalidInputHandling === InvalidInputHandling.ENGINE,
+  };
+}
