@@ -12,7 +12,7 @@ import { accepted, type Outcome, refused } from '../core/refusal.ts';
 import { duration } from '../core/time.ts';
 import { helloFault, type Offers, readOffers } from './hello.ts';
 import type { Instance, Link } from './instance.ts';
-import { instanceKey, newInstance, type Registry } from './registry.ts';
+import { idleAway, instanceKey, newInstance, type Registry } from './registry.ts';
 
 export interface Connected {
   readonly instance: Instance;
@@ -33,6 +33,10 @@ export async function connect(
   const fault = helloFault(hello);
   if (fault !== undefined) return refused('protocol_error', fault);
   const key = instanceKey(tenant, hello.instanceId);
+  if (!instances.has(key) && instances.size >= MAX_WORKERS) {
+    const idle = idleAway(instances);
+    if (idle !== undefined) registry.remove(idle);
+  }
   if (!instances.has(key) && instances.size >= MAX_WORKERS) {
     return refused('overloaded', `the engine has ${MAX_WORKERS} workers, which is its limit`);
   }

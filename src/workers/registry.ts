@@ -29,6 +29,14 @@ export interface RegistryOptions {
   readonly soon: (run: () => void) => void;
 }
 
+/** An instance that is away and holds nothing, to make room for one that is here; undefined where there is none. */
+export function idleAway(instances: ReadonlyMap<string, Instance>): Instance | undefined {
+  for (const instance of instances.values()) {
+    if (instance.link === undefined && instance.leases.size === 0) return instance;
+  }
+  return undefined;
+}
+
 /** The connected workers. The streams in stream.ts change it; the engine uses it as its port Workers. */
 export interface Registry extends Workers {
   readonly options: RegistryOptions;
@@ -150,12 +158,14 @@ export function createRegistry(options: RegistryOptions): Registry {
           registry.listener.lost(instance, held.leaseToken, 'never_sent');
         } else registry.listener.away(instance, held.leaseToken, true);
       }
-      if (instance.leases.size === 0) {
+      const leases = instance.leases.size;
+      if (leases === 0 && instance.draining) {
         registry.remove(instance);
         return;
       }
+      // Also one that holds nothing: a short break must not make its older declaration the newest (5.11).
       instance.cancelGrace = clock.alarm(clock.now() + resumeGraceMs, () => {
-        observer.report('warn', 'worker_lost', { worker: instance.workerName, leases: instance.leases.size });
+        if (leases > 0) observer.report('warn', 'worker_lost', { worker: instance.workerName, leases });
         registry.remove(instance);
       });
       // Workers with another definition serve now, where the one in force has nobody left (5.11).

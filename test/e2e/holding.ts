@@ -8,7 +8,7 @@ import type {
 } from '../../gen/spindle/v1/tool_service_pb.ts';
 import type { TestEngine } from './engine.ts';
 import { method, type ResponseStream } from './raw-client.ts';
-import { type RawWorker, textResult, type Work } from './raw-worker.ts';
+import { type Outcome, type RawWorker, textResult, type Work } from './raw-worker.ts';
 
 /** A raw worker in the middle of a call of a tool of its own. */
 export interface Holding {
@@ -48,4 +48,13 @@ export async function stillServes(engine: TestEngine, { worker, name }: Holding)
   const calling = engine.client.call(method.callTool, { name });
   await worker.answer((await worker.work()).leaseToken, textResult('still here'));
   expect((await calling).outcome.case).toBe('result');
+}
+
+/** Answers every dispatch in the same way, until the stream ends. */
+export async function answerAll(worker: RawWorker, outcome: Outcome): Promise<void> {
+  for (;;) {
+    const work = await worker.work().catch(() => undefined);
+    if (work === undefined) return;
+    worker.send({ case: 'answer', value: { leaseToken: work.leaseToken, outcome } });
+  }
 }

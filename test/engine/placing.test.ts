@@ -109,4 +109,16 @@ describe('calls that wait for a worker', () => {
     expect(call.end?.outcome.value).toMatchObject({ code: 'queue_timeout' });
     expect(spindle.clock.alarms).toBe(0);
   });
+
+  it('5.11: a worker of an older version that comes back from a short break does not put its definition in force', async () => {
+    const spindle = await virtualEngine();
+    const tool = (description: string) => ({ name: 't', description });
+    const old = await spindle.connect(hello('old', [tool('old')]));
+    await spindle.connect(hello('new', [tool('new')]));
+    const { resumeToken = '' } = old.welcome ?? {};
+    await old.vanish();
+    await spindle.connect(hello('old', [tool('old')], { resumeToken, streamNumber: 2 }));
+    expect(spindle.registry.find('default', 't')?.tool.description).toBe('new');
+    expect(spindle.registry.served('default')).toMatchObject([{ workers: 1, workersWithOtherDefinition: 1 }]);
+  });
 });
