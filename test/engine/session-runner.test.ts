@@ -1,5 +1,6 @@
+import { create } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
+import { type SessionEvent, SessionEventSchema } from '../../gen/spindle/v1/event_pb.ts';
 import { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
 import { GoAwayReason } from '../../gen/spindle/v1/worker_service_pb.ts';
 import { CALLER, hello, TENANT, textResult, virtualEngine } from './virtual.ts';
@@ -54,18 +55,11 @@ describe('a session', () => {
     const key = { tenant: TENANT, sessionId: `call:${call.callId}` };
     const events: SessionEvent[] = [];
     for await (const event of spindle.journal.read(key, 0)) events.push(event);
-    const [first] = events;
-    const stranger = { $typeName: 'spindle.v1.SessionEvent' as const, ...first, sequence: events.length + 1 };
+    const { occurredAt } = events.at(-1) ?? {};
+    const stranger = create(SessionEventSchema, { sessionId: key.sessionId, sequence: events.length + 1 });
+    if (occurredAt !== undefined) stranger.occurredAt = occurredAt;
     const head = { kind: 'call', name: 't', subject: 'somebody', unfinished: true } as const;
-    const kind = { case: undefined } as const;
-    await spindle.journal.append([
-      {
-        key,
-        expectedSequence: events.length,
-        head,
-        events: [{ ...stranger, kind, sessionId: key.sessionId }],
-      },
-    ]);
+    await spindle.journal.append([{ key, expectedSequence: events.length, head, events: [stranger] }]);
     await worker.answer(worker.execute(0).leaseToken, textResult('done'));
     expect(call.refusal?.reason).toBe('session_moved');
     expect(worker.acknowledgements()).toEqual([]);
