@@ -33,9 +33,8 @@ export function called(tool: string, args: string): void {
 }
 
 /** What came of it. */
-export function outcome(mark: '✓' | '✗' | '↻' | '⏱', text: string): void {
-  const style: Style = mark === '✓' ? 'green' : mark === '✗' ? 'red' : 'yellow';
-  paragraph(text, 'none', `${styled(style, mark)} `, 2);
+export function outcome(mark: '✓' | '✗' | '↻', text: string): void {
+  paragraph(text, 'none', `${styled(mark === '✓' ? 'green' : 'yellow', mark)} `, 2);
 }
 
 /** Why it matters. */

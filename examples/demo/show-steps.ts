@@ -42,7 +42,7 @@ export const SHOW: Readonly<Record<Step, Show>> = {
     heading(number, 'A call that works', told.tookMs);
     called('search_text', args);
     tell(told, (value) => JSON.stringify(value));
-    remark('Checked against the schema, sent to the worker, and recorded before it was answered.');
+    remark('Checked by its schema, run by the worker, recorded before it was answered.');
     return [told.callId];
   },
 
@@ -71,7 +71,10 @@ export const SHOW: Readonly<Record<Step, Show>> = {
         `read ${JSON.stringify(text.split('\n')[0])} and ${text.split('\n').length - 1} more lines`,
     );
     const details = told.result.result?.detailsJson ?? '';
-    if (details !== '') remark(`Mended by the bounded ladder ${details}; no content was invented.`);
+    if (details !== '') {
+      const { repairs }: { readonly repairs: readonly string[] } = JSON.parse(details);
+      remark(`Mended in bounded steps: ${repairs.join(', ')}. No content was invented.`);
+    }
     return [told.callId];
   },
 
@@ -84,11 +87,11 @@ export const SHOW: Readonly<Record<Step, Show>> = {
       if (event.kind !== 'retrying') continue;
       outcome(
         '↻',
-        `attempt ${event.attempt}: ${event.error.message} Again in ${Math.round(event.backoffMs)} ms.`,
+        `attempt ${event.attempt}: ${event.error.message}; again in ${Math.round(event.backoffMs)} ms`,
       );
     }
     tell(told, (value) => `attempt ${told.result.attempts}: ${JSON.stringify(value)}`);
-    remark('The tool said that this failure is worth another try, and how often one may be made.');
+    remark('The tool says which failures are worth another try, and how many it gets.');
     return [told.callId];
   },
 
@@ -100,10 +103,10 @@ export const SHOW: Readonly<Record<Step, Show>> = {
     if (told.result.ok) tell(told, (_, text) => text);
     else
       outcome(
-        '⏱',
+        '✗',
         `${told.result.error.code} after ${Math.round(told.tookMs)} ms: ${told.result.error.message}`,
       );
-    remark('The call ends in time, whatever its handler does. The abort of its signal tells the handler.');
+    remark('The call ends in time, whatever its handler does, and its signal aborts.');
     return [told.callId];
   },
 
@@ -128,7 +131,7 @@ export const SHOW: Readonly<Record<Step, Show>> = {
       const { uri, mimeType, sizeBytes } = blob.value;
       return `${mimeType}, ${sizeBytes} bytes: ${uri.slice(0, 28)}…`;
     });
-    remark('The record holds a reference; the bytes are in the blob store, under their own hash.');
+    remark('The record holds a reference; the bytes are stored under their own hash.');
     return [told.callId];
   },
 
@@ -147,7 +150,7 @@ export const SHOW: Readonly<Record<Step, Show>> = {
     } else {
       for (const told of all) tell(told, (value) => JSON.stringify(value));
     }
-    remark('None of them goes on before all eight run: one after another they would never end.');
+    remark('None goes on before all eight run: one by one they would never end.');
     return all.map(({ callId }) => callId);
   },
 };

@@ -66,7 +66,7 @@ export function demoTools({ workspace, broken }: DemoToolsOptions): readonly Too
     outputSchema: z.object({ words: z.int(), files: z.int() }),
     annotations: { readOnly: true },
     retry: { maxAttempts: 3, initialBackoffMs: 50 },
-    async execute({ extension }, { attempt }) {
+    async execute({ extension }) {
       const index = join(workspace, `index${extension}.json`);
       const counted = await readFile(index, 'utf8').catch(() => undefined);
       if (counted !== undefined) return JSON.parse(counted);
@@ -75,7 +75,7 @@ export function demoTools({ workspace, broken }: DemoToolsOptions): readonly Too
       const texts = await Promise.all(paths.map(readProjectFile));
       const words = texts.reduce((sum, text) => sum + wordsIn(text), 0);
       await writeFile(index, JSON.stringify({ words, files: paths.length }));
-      throw new ToolError(`There was no index of ${extension} files; attempt ${attempt} made it.`, {
+      throw new ToolError(`no index of ${extension} files yet, so it was made`, {
         code: 'index_missing',
         retryable: broken !== 'retry',
       });
