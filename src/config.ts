@@ -32,6 +32,7 @@ const EXPECTED = {
 
 /** Only the form: whether it can be listened on, the engine finds out. */
 const HOST_PORT = /^(?:\[[^\]]+\]|[^:[\]\s]+):\d{1,5}$/;
+const HOST_PORT_OR_OFF = new RegExp(`${HOST_PORT.source}|^off$`);
 
 const JOURNAL = /^(?:memory:|sqlite:.+)$/;
 
@@ -87,7 +88,11 @@ const ConfigSchema = z
     {
       address: address.optional(),
       listen: address.optional(),
-      http: z.union([z.literal('off').transform(() => false as const), address], EXPECTED.http).optional(),
+      http: z
+        .string(EXPECTED.http)
+        .regex(HOST_PORT_OR_OFF, EXPECTED.http)
+        .transform((text) => (text === 'off' ? (false as const) : text))
+        .optional(),
       journal: z.string(EXPECTED.journal).regex(JOURNAL, EXPECTED.journal).optional(),
       insecure: flag.optional(),
       log_level: z.enum(['info', 'warn', 'error', 'silent'], EXPECTED.level).optional(),

@@ -52,7 +52,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     file,
     flags: { ...rest, log_level: logLevel, shutdown_grace: shutdownGrace, resume_grace: resumeGrace },
   });
-  const stopped = firstSignal();
+  const signals = listenForSignals();
   const { createEngine, openLog, StartError } = await import('../main.ts');
   const people = process.stderr.isTTY && !json;
   const observer = await openLog({
@@ -77,6 +77,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     throw error instanceof StartError ? startFailure(error) : error;
   }
 
+  const stopped = signals.first();
   const { grpcAddress: grpc, httpAddress = 'off', journal } = engine;
   process.stdout.write(
     json
@@ -99,18 +100,27 @@ async function serve(flags: ServeFlags): Promise<void> {
   observer.report('info', 'stopped', {});
 }
 
-/** Resolves with the first signal; the second ends the process, whatever it waits for. */
-function firstSignal(): Promise<'SIGTERM' | 'SIGINT'> {
-  return new Promise((resolve) => {
-    let seen = false;
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      process.on(signal, () => {
-        if (seen) process.exit(signalExitCode(signal));
-        seen = true;
-        resolve(signal);
-      });
-    }
-  });
+interface Signals {
+  /** Resolves with the first signal from now on; before, a signal ends the process, which serves nobody yet. */
+  first(): Promise<'SIGTERM' | 'SIGINT'>;
+}
+
+/** The second signal ends the process as well, whatever it waits for. */
+function listenForSignals(): Signals {
+  let listener: ((signal: 'SIGTERM' | 'SIGINT') => void) | undefined;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (listener === undefined) process.exit(signalExitCode(signal));
+      listener(signal);
+      listener = undefined;
+    });
+  }
+  return {
+    first: () =>
+      new Promise((resolve) => {
+        listener = resolve;
+      }),
+  };
 }
 
 function policies({ base, tool }: NonNullable<ReturnType<typeof configured>['retry']>) {
