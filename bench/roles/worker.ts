@@ -55,8 +55,13 @@ send([
   }),
 ]);
 await welcomed.promise;
-setInterval(() => {
+// The first one tells the engine that dispatches may come (5.1); the relay ignores it.
+beat();
+setInterval(beat, HEARTBEAT_INTERVAL_MS);
+
+function beat(): void {
   const value = { sequence: ++heartbeats, receivedThrough, held };
   send([create(WorkerFrameSchema, { kind: { case: 'heartbeat', value } })]);
-}, HEARTBEAT_INTERVAL_MS);
+}
+
 serveRole({});

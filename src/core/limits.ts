@@ -159,8 +159,6 @@ export const JOURNAL_RETRY_MS = 1_000;
 export const MAX_WATCHERS = 64;
 /** Updates that wait for one reader of a call; beyond it progress is merged and the reader is dropped. */
 export const MAX_QUEUED_UPDATES = 1_024;
-/** Ended calls that stay in memory for readers that come back; the journal has the rest. */
-export const MAX_ENDED_CALLS_CACHED = 1_000;
 /** Tool definitions that are remembered after their last worker left, so that calls queue for them. */
 export const MAX_ABSENT_TOOLS = 10_000;
 /** Tool definitions kept in memory; the blob store has the rest. */

@@ -1,11 +1,10 @@
 import { evolve } from '../core/evolve.ts';
-import { MAX_ENDED_CALLS_CACHED } from '../core/limits.ts';
 import { isUnfinished } from '../core/owed.ts';
 import { newSession, type Session } from '../core/session.ts';
 import type { Journal, SessionHead, SessionKey } from './ports.ts';
 import { type RunnerOptions, SessionRunner } from './session-runner.ts';
 
-/** The sessions that are in memory: those that owe something, and a few that ended lately. */
+/** The sessions that are in memory: those that owe something, and those that somebody is about to read. */
 export interface Sessions {
   /** The runner of a session that is in memory. */
   live(key: SessionKey): SessionRunner | undefined;
@@ -17,7 +16,7 @@ export interface Sessions {
   read(key: SessionKey): Promise<Session | undefined>;
   /** Takes a runner out of memory, unless it still has something to do. */
   release(runner: SessionRunner): void;
-  /** Takes a runner out of memory, with all that is known of its session: somebody else wrote. */
+  /** Takes a runner out of memory, whatever it has to do: its session is somebody else's now. */
   drop(runner: SessionRunner): void;
   all(): Iterable<SessionRunner>;
   count(tenant: string): number;
@@ -29,34 +28,27 @@ export interface SessionsOptions {
 }
 
 export function createSessions({ journal, runner: runnerOptions }: SessionsOptions): Sessions {
-  const runners = new Map<string, SessionRunner>();
-  const counts = new Map<string, number>();
-  /** Ended sessions, the longest unused first. */
-  const ended = new Map<string, Session>();
+  /** By tenant, then by session. */
+  const tenants = new Map<string, Map<string, SessionRunner>>();
   const loading = new Map<string, Promise<Session | undefined>>();
+
+  const live = ({ tenant, sessionId }: SessionKey): SessionRunner | undefined =>
+    tenants.get(tenant)?.get(sessionId);
 
   const add = (key: SessionKey, head: Omit<SessionHead, 'unfinished'>, session: Session): SessionRunner => {
     const runner = new SessionRunner({ ...runnerOptions, key, head }, session);
-    runners.set(nameOf(key), runner);
-    counts.set(key.tenant, (counts.get(key.tenant) ?? 0) + 1);
+    const runners = tenants.get(key.tenant) ?? new Map<string, SessionRunner>();
+    tenants.set(key.tenant, runners);
+    runners.set(key.sessionId, runner);
     return runner;
   };
 
-  const forget = (runner: SessionRunner): void => {
-    const name = nameOf(runner.key);
-    if (runners.get(name) !== runner) return;
-    runners.delete(name);
-    const count = (counts.get(runner.key.tenant) ?? 1) - 1;
-    if (count > 0) counts.set(runner.key.tenant, count);
-    else counts.delete(runner.key.tenant);
-  };
-
-  const remember = (key: SessionKey, session: Session): void => {
-    const name = nameOf(key);
-    ended.delete(name);
-    ended.set(name, session);
-    const [oldest] = ended.keys();
-    if (ended.size > MAX_ENDED_CALLS_CACHED && oldest !== undefined) ended.delete(oldest);
+  const drop = (runner: SessionRunner): void => {
+    const { tenant, sessionId } = runner.key;
+    const runners = tenants.get(tenant);
+    if (runners?.get(sessionId) !== runner) return;
+    runners.delete(sessionId);
+    if (runners.size === 0) tenants.delete(tenant);
   };
 
   const replay = async (key: SessionKey): Promise<Session | undefined> => {
@@ -68,8 +60,6 @@ export function createSessions({ journal, runner: runnerOptions }: SessionsOptio
   /** Reads that come at the same time read once. */
   const load = (key: SessionKey): Promise<Session | undefined> => {
     const name = nameOf(key);
-    const known = ended.get(name);
-    if (known !== undefined) return Promise.resolve(known);
     const running = loading.get(name);
     if (running !== undefined) return running;
     const started = replay(key).finally(() => loading.delete(name));
@@ -78,33 +68,26 @@ export function createSessions({ journal, runner: runnerOptions }: SessionsOptio
   };
 
   return {
-    live: (key) => runners.get(nameOf(key)),
+    live,
     fresh: (key, head) => add(key, head, newSession(key.sessionId)),
     async open(key) {
-      const session = runners.has(nameOf(key)) ? undefined : await load(key);
-      const live = runners.get(nameOf(key));
-      if (live !== undefined) return live;
+      const session = live(key) === undefined ? await load(key) : undefined;
+      const runner = live(key);
+      if (runner !== undefined) return runner;
       return session === undefined ? undefined : add(key, headOf(session), session);
     },
     async read(key) {
-      const live = runners.get(nameOf(key));
-      if (live !== undefined && live.session.sequence > 0) return live.session;
-      const session = await load(key);
-      if (session !== undefined && !isUnfinished(session)) remember(key, session);
-      return session;
+      const runner = live(key);
+      return runner !== undefined && runner.session.sequence > 0 ? runner.session : await load(key);
     },
     release(runner) {
-      if (!runner.isIdle || runner.isWatched || isUnfinished(runner.session)) return;
-      forget(runner);
-      if (runner.session.sequence > 0) remember(runner.key, runner.session);
+      if (runner.isIdle && !runner.isWatched && !isUnfinished(runner.session)) drop(runner);
     },
-    drop(runner) {
-      forget(runner);
-      // A session that nothing was known of has been somebody's before; what is known of that one is right.
-      if (runner.session.sequence > 0) ended.delete(nameOf(runner.key));
+    drop,
+    *all() {
+      for (const runners of tenants.values()) yield* runners.values();
     },
-    all: () => runners.values(),
-    count: (tenant) => counts.get(tenant) ?? 0,
+    count: (tenant) => tenants.get(tenant)?.size ?? 0,
   };
 }
 
