@@ -101,6 +101,7 @@ export function buildEngine(options: EngineOptions): Engine {
         if (quiet !== undefined && isQuiet()) quiet();
       },
       dropped(runner, error) {
+        for (const call of runner.session.calls.values()) leaveWaiting(runner, call);
         sessions.drop(runner);
         if (error === undefined)
           return refused('session_moved', 'another engine owns this session now').refusal;
@@ -128,11 +129,13 @@ export function buildEngine(options: EngineOptions): Engine {
   const effects = createEffects(shared);
 
   /** Calls that ended while they waited for a worker need none any more. */
-  const stopWaiting = ({ key: { tenant, sessionId }, session }: SessionRunner): void => {
-    for (const { phase, callId, name } of session.calls.values()) {
-      if (phase.kind === 'finished') shared.waiting.remove(tenant, { sessionId, callId, toolName: name });
+  const stopWaiting = (runner: SessionRunner): void => {
+    for (const call of runner.session.calls.values()) {
+      if (call.phase.kind === 'finished') leaveWaiting(runner, call);
     }
   };
+  const leaveWaiting = ({ key: { tenant, sessionId } }: SessionRunner, { callId, name }: Call): void =>
+    shared.waiting.remove(tenant, { sessionId, callId, toolName: name });
   const calls = createCalls(shared);
   listenToWorkers(shared, effects);
 

@@ -55,6 +55,7 @@ export async function connect(
   if (resumes) resume(registry, instance, hello);
   else instance.declaration = registry.nextDeclaration();
   instances.set(key, instance);
+  occupy(registry, instance, hello);
   enlist(registry, instance, hello, offers, link);
   return accepted({ instance, welcome: welcome(registry, instance, hello, offers) });
 }
@@ -84,6 +85,17 @@ function resume(registry: Registry, instance: Instance, hello: Hello): void {
     }
     registry.free(instance, lease.leaseToken);
     registry.listener.lost(instance, lease.leaseToken, lease.sequence === 0 ? 'never_sent' : 'never_held');
+  }
+}
+
+/**
+ * What the process still runs and nobody waits for any more takes its slot until the process lets go (4.4): an
+ * engine that has restarted knows of it from here alone. Answered dispatches hold none (5.4).
+ */
+function occupy(registry: Registry, instance: Instance, { held, streamNumber }: Hello): void {
+  for (const { leaseToken, answered } of held) {
+    if (answered || instance.leases.has(leaseToken) || instance.answering.has(leaseToken)) continue;
+    registry.hold(instance, { leaseToken, toolName: '', streamNumber: streamNumber - 1, sequence: 1, stuck: true });
   }
 }
 

@@ -61,6 +61,7 @@ export interface Pause {
 
 export interface HeldDispatch {
   readonly leaseToken: string;
+  /** Empty where an earlier process of the engine dispatched it: then it may be any tool's. */
   readonly toolName: string;
   /** The stream it is bound to: written there or never (4.3). */
   readonly streamNumber: number;
@@ -84,7 +85,9 @@ export function canTake(instance: Instance, toolName: string, sessionId: string,
 
 function running(instance: Instance, toolName: string): number {
   let count = 0;
-  for (const held of instance.leases.values()) if (held.toolName === toolName) count++;
+  for (const held of instance.leases.values()) {
+    if (held.toolName === toolName || held.toolName === '') count++;
+  }
   return count;
 }
 

@@ -44,6 +44,8 @@ export interface Registry extends Workers {
   readonly listener: WorkersListener;
   /** Every worker process that is connected, or may come back. */
   readonly instances: Map<string, Instance>;
+  /** A dispatch takes a slot of its worker. */
+  hold(instance: Instance, held: HeldDispatch): void;
   /** A dispatch is over at its worker: the slot is free. */
   free(instance: Instance, leaseToken: string): HeldDispatch | undefined;
   /** Its stream broke, or a process that was expected has not come yet: it may come back within the grace. */
@@ -89,8 +91,7 @@ export function createRegistry(options: RegistryOptions): Registry {
       if (instance?.link === undefined || definition === undefined) return undefined;
       const leaseToken = leaseTokenOf(random.token(), sessionId);
       const { streamNumber } = instance.link;
-      instance.leases.set(leaseToken, { leaseToken, toolName, streamNumber, sequence: 0, stuck: false });
-      holders.set(leaseToken, instance);
+      registry.hold(instance, { leaseToken, toolName, streamNumber, sequence: 0, stuck: false });
       const { instanceId, workerName, maxMessageBytes } = instance;
       return { leaseToken, instanceId, streamNumber, workerName, definition, maxMessageBytes };
     },
@@ -99,6 +100,11 @@ export function createRegistry(options: RegistryOptions): Registry {
       const instance = holders.get(leaseToken);
       if (instance !== undefined && registry.free(instance, leaseToken))
         registry.listener.available(instance.tenant);
+    },
+
+    hold(instance, held) {
+      instance.leases.set(held.leaseToken, held);
+      holders.set(held.leaseToken, instance);
     },
 
     free(instance, leaseToken) {
@@ -204,8 +210,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     instances.set(key, instance);
     instance.streamNumber = Math.max(instance.streamNumber, lease.streamNumber);
     const { leaseToken, toolName, streamNumber } = lease;
-    instance.leases.set(leaseToken, { leaseToken, toolName, streamNumber, sequence: 1, stuck: false });
-    holders.set(leaseToken, instance);
+    registry.hold(instance, { leaseToken, toolName, streamNumber, sequence: 1, stuck: false });
   }
 
   return registry;
