@@ -199,6 +199,34 @@ export const JOURNAL_RESERVE_BYTES = 64 * MIB;
  * ten times as many, an append took nearly three times as long: the garbage collector copies what lives for seconds.
  */
 export const MAX_MEMORY_SESSIONS = 10_000;
+/** How long ended sessions are kept where nobody says otherwise (4.12). */
+export const RETAIN_MS = 7 * 24 * 3_600_000;
+/** How often ended sessions are looked for that are old enough to go. */
+export const PRUNE_INTERVAL_MS = 60_000;
+/** Sessions that go at once. With their events it takes a few milliseconds, for which appends wait … */
+export const MAX_PRUNED_SESSIONS = 100;
+/** … and events; a longer log goes in several steps … */
+export const MAX_PRUNED_EVENTS = 500;
+/** … and so does one of larger events: the pages of each have to be found. */
+export const MAX_PRUNED_BYTES = 1 * MIB;
+/** The share of the time that pruning takes of the journal, at most: one part in five. */
+export const PRUNE_REST_FACTOR = 4;
+/** How often the blob store is searched for what nothing refers to: each file is looked at. */
+export const BLOB_COLLECTION_INTERVAL_MS = 3_600_000;
+/** A blob that was put this recently is kept: the event that refers to it may wait for a full disk (3.3). */
+export const BLOB_GRACE_MS = 3_600_000;
+/** Blobs that one step of a collection asks the journal about. */
+export const BLOBS_PER_STEP = 256;
+/** A reference to a definition counts for so many sessions that follow: one row to write for as many calls. */
+export const DEFINITION_CLAIM_SESSIONS = 10_000;
+/** Disk space that the write-ahead log may need while the database itself has room in its own free pages. */
+export const WAL_RESERVE_BYTES = 16 * MIB;
+/** How long the journal checks its indexes at a time, while appends wait … */
+export const INDEX_CHECK_MS = 2;
+/** … and how long it then leaves them alone. */
+export const INDEX_CHECK_PAUSE_MS = 20;
+/** Sessions that are read at once during recovery: enough that the journal always has the next question. */
+export const RECOVERY_READS = 64;
 /** What the memory blob store keeps; beyond it `put` is refused. */
 export const MAX_MEMORY_BLOBS_BYTES = 256 * MIB;
 

@@ -32,8 +32,18 @@ export interface Append {
   readonly expectedSequence: number;
   /** At least one, numbered from expectedSequence + 1 without a gap. Never changed afterwards. */
   readonly events: readonly SessionEvent[];
-  /** The head after these events. `kind`, `name` and `subject` never change after the first append. */
+  /**
+   * The head after these events. `kind`, `name` and `subject` never change after the first append. Where it is
+   * the first one in a row that says finished, the session ended when its last event occurred.
+   */
   readonly head: SessionHead;
+  /** What these events refer to in the blob store, apart from definitions: kept while the session is (3.3). */
+  readonly blobs?: readonly Digest[];
+  /**
+   * The definitions that these events name (7.5): kept while the session is, and perhaps longer. Nearly every
+   * call names one, and thousands the same, so they are counted less exactly than `blobs`, and at no cost.
+   */
+  readonly definitions?: readonly Digest[];
 }
 
 export type AppendOutcome =
@@ -89,6 +99,20 @@ export interface ListPage {
   readonly nextCursor?: string;
 }
 
+export interface PruneQuery {
+  /** Sessions that ended before this, and owe nothing. */
+  readonly endedBefore: Instant;
+  /** Sessions that one call removes at most. From 1 to MAX_PAGE_SIZE. */
+  readonly limit: number;
+}
+
+export interface Pruned {
+  /** Their logs are gone, and their ids are free. */
+  readonly removed: readonly SessionKey[];
+  /** Another call would find more to do. */
+  readonly more: boolean;
+}
+
 /**
  * The log of every session. `append` resolves when the events are durable. It rejects with a JournalFault: of
  * kind 'failed' when it cannot know whether they are, and then every append after that rejects as well, at once
@@ -112,6 +136,13 @@ export interface Journal {
   unfinished(): AsyncIterable<SessionKey>;
   /** A cursor that was not made for this query gives the refusal `undefined`. */
   list(query: ListQuery): Promise<ListPage | undefined>;
+  /**
+   * Removes sessions, the one that ended first before the others. One call does little, so that appends hardly
+   * wait for it. A read that is under way meanwhile gives the whole log, or rejects. Rejects like `append`.
+   */
+  prune(query: PruneQuery): Promise<Pruned>;
+  /** Those of a tenant's blobs that no session refers to. It may leave some out, and never names one too many. */
+  unreferenced(tenant: string, digests: readonly Digest[]): Promise<readonly Digest[]>;
   /** Waits for what is queued, then closes. */
   close(): Promise<void>;
 }
@@ -119,15 +150,36 @@ export interface Journal {
 /** Names bytes: `sha256-` and 64 hexadecimal digits. */
 export type Digest = string;
 
+export interface CollectQuery {
+  /** Blobs that were put again since are left alone: what refers to them may still be on its way. */
+  readonly putBefore: Instant;
+  /** Journal.unreferenced, or one that knows of more references. */
+  readonly unreferenced: (tenant: string, digests: readonly Digest[]) => Promise<readonly Digest[]>;
+}
+
+/** What one step of a collection removed. */
+export interface Collected {
+  readonly blobs: number;
+  readonly bytes: number;
+}
+
 /** Content-addressed bytes, apart for each tenant. Putting the same bytes twice keeps them once. */
 export interface Blobs {
-  /** Resolves when the bytes are durable. They must not change until then. Rejects with a JournalFault. */
+  /**
+   * Resolves when the bytes are durable. They must not change until then. Rejects with a JournalFault. From then
+   * on they are safe from a collection whose `putBefore` is not later, also where they were there before.
+   */
   put(tenant: string, bytes: Uint8Array): Promise<Digest>;
   /**
    * The bytes in chunks of at most BLOB_CHUNK_BYTES; undefined where the tenant has no such blob. Bytes that are
    * not those that were put reject with 'corrupt' before the last chunk.
    */
   read(tenant: string, digest: Digest): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /**
+   * Looks at every blob once and removes what nothing refers to, in small steps: whoever iterates sets the pace,
+   * and may stop. Rejects with a JournalFault.
+   */
+  collect(query: CollectQuery): AsyncIterable<Collected>;
   close(): Promise<void>;
 }
 

@@ -1,5 +1,6 @@
 import { MAX_PAGE_SIZE } from '../core/limits.ts';
-import type { Append, ListQuery, SessionKey } from '../engine/ports.ts';
+import { type Instant, instantOf } from '../core/time.ts';
+import type { Append, SessionKey } from '../engine/ports.ts';
 
 /**
  * Throws where an append breaks the contract of engine/ports.ts. That is a bug of the engine, and must not
@@ -31,9 +32,15 @@ export function checkKey({ tenant, sessionId }: SessionKey): void {
   }
 }
 
-/** Throws where a query breaks the contract of engine/ports.ts. The cursor is foreign and checked elsewhere. */
-export function checkQuery({ limit }: ListQuery): void {
+/** Throws where a query's limit breaks the contract of engine/ports.ts. */
+export function checkLimit(limit: number): void {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_SIZE) {
-    throw new RangeError(`the limit of a list is ${limit}; it has to be from 1 to ${MAX_PAGE_SIZE}`);
+    throw new RangeError(`the limit of a query is ${limit}; it has to be from 1 to ${MAX_PAGE_SIZE}`);
   }
+}
+
+/** When the session ended, where this append ended it: in whole milliseconds, and never too early. */
+export function endOf({ events }: Append): Instant {
+  const { occurredAt } = events.at(-1) ?? {};
+  return occurredAt === undefined ? 0 : Math.ceil(instantOf(occurredAt));
 }

@@ -1,15 +1,21 @@
-import type { SessionHead, SessionKey } from '../engine/ports.ts';
-import type { PackedCommit } from './thread-protocol.ts';
+import type { Digest, SessionHead, SessionKey } from '../engine/ports.ts';
+import type { NamedDefinition, PackedCommit } from './thread-protocol.ts';
 
 /** An append whose events are bytes already. */
 export interface EncodedAppend {
   readonly key: SessionKey;
   readonly expectedSequence: number;
-  readonly unfinished: boolean;
   /** What never changes after the first append, and is sent with that one alone. */
   readonly identity: Omit<SessionHead, 'unfinished'> | undefined;
+  /** When the session ended if it did so now, in whole milliseconds; absent while it is unfinished. */
+  readonly endedAt: number | undefined;
   readonly events: readonly Uint8Array[];
+  readonly blobs: readonly Digest[];
+  readonly definitions: readonly Digest[];
 }
+
+/** Times do not fit one number of 32 bits. */
+const HIGH_WORD = 2 ** 32;
 
 /**
  * Appends travel to the thread as one array of numbers, one of texts and one block of bytes. Cloning an object
@@ -18,12 +24,15 @@ export interface EncodedAppend {
 export function packCommit(calls: readonly (readonly EncodedAppend[])[]): PackedCommit {
   const numbers: number[] = [calls.length];
   const texts: string[] = [];
+  const definitions = new Map<string, NamedDefinition>();
   let size = 0;
   for (const appends of calls) {
     numbers.push(appends.length);
-    for (const { key, expectedSequence, unfinished, identity, events } of appends) {
-      numbers.push(expectedSequence, unfinished ? 1 : 0, events.length);
-      texts.push(key.tenant, key.sessionId);
+    for (const { key, expectedSequence, endedAt, identity, events, blobs, definitions: named } of appends) {
+      numbers.push(expectedSequence, endedAt === undefined ? 1 : 0, events.length, blobs.length);
+      if (endedAt !== undefined) numbers.push(Math.floor(endedAt / HIGH_WORD), endedAt % HIGH_WORD);
+      texts.push(key.tenant, key.sessionId, ...blobs);
+      for (const digest of named) definitions.set(digest + key.tenant, { tenant: key.tenant, digest });
       if (identity !== undefined) texts.push(identity.kind, identity.name, identity.subject);
       for (const event of events) {
         numbers.push(event.length);
@@ -41,7 +50,7 @@ export function packCommit(calls: readonly (readonly EncodedAppend[])[]): Packed
       }
     }
   }
-  return { numbers: Uint32Array.from(numbers), texts, bytes };
+  return { numbers: Uint32Array.from(numbers), texts, bytes, definitions: [...definitions.values()] };
 }
 
 export interface UnpackedAppend {
@@ -49,6 +58,9 @@ export interface UnpackedAppend {
   readonly sessionId: string;
   readonly expectedSequence: number;
   readonly unfinished: number;
+  /** Absent while it is unfinished. */
+  readonly endedAt: number | undefined;
+  readonly blobs: readonly Digest[];
   /** Absent unless expectedSequence is 0. */
   readonly identity: { readonly kind: string; readonly name: string; readonly subject: string } | undefined;
   readonly events: readonly Uint8Array[];
@@ -74,14 +86,19 @@ export function unpackCommit({
     const expectedSequence = number();
     const unfinished = number();
     const eventCount = number();
+    const blobCount = number();
+    const endedAt = unfinished === 1 ? undefined : number() * HIGH_WORD + number();
     const tenant = text();
     const sessionId = text();
+    const blobs = blobCount === 0 ? NONE : Array.from({ length: blobCount }, text);
     const identity = expectedSequence === 0 ? { kind: text(), name: text(), subject: text() } : undefined;
     const events = Array.from({ length: eventCount }, event);
-    return { tenant, sessionId, expectedSequence, unfinished, identity, events };
+    return { tenant, sessionId, expectedSequence, unfinished, endedAt, blobs, identity, events };
   };
   return Array.from({ length: number() }, () => Array.from({ length: number() }, append));
 }
+
+const NONE: readonly Digest[] = [];
 
 function outOfStep(): never {
   throw new Error('a packed commit is shorter than it says: packing and unpacking disagree');

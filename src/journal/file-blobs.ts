@@ -1,8 +1,10 @@
-import { createHash, hash, randomUUID } from 'node:crypto';
-import { open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { createHash, randomUUID } from 'node:crypto';
+import { open, readdir, rename, rm, stat, unlink, utimes } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { BLOB_CHUNK_BYTES } from '../core/limits.ts';
+import type { Instant } from '../core/time.ts';
 import type { Blobs, Digest } from '../engine/ports.ts';
+import { isPlainTenant, oldBlobs, TENANT_FILE, tenantFolder } from './blob-folders.ts';
 import { digestOf, firstDigits, isDigest } from './digest.ts';
 import { makeDirectory, syncDirectory } from './directory.ts';
 import { JournalError, reasonOf } from './journal-error.ts';
@@ -10,13 +12,13 @@ import { JournalError, reasonOf } from './journal-error.ts';
 export interface FileBlobsOptions {
   /** Made when it is missing, for this user alone. It belongs to one engine, like the journal beside it. */
   readonly directory: string;
+  /** Tells when a blob was put: the file's time of change. The default is the time of the system. */
+  readonly now?: () => Instant;
 }
 
 const PRIVATE_FILE_MODE = 0o600;
 /** Where blobs are written before they get their name. No tenant's directory can be called so. */
 const INCOMING = '.incoming';
-/** Tenants that are directories under their own name; the others are foreign text, and are hashed. */
-const PLAIN_TENANT = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
 /** Blobs as files `directory/tenant/ab/sha256-ab…`. Rejects with a JournalError where it cannot be used. */
 export async function openFileBlobs(options: FileBlobsOptions): Promise<Blobs> {
@@ -29,33 +31,61 @@ export async function openFileBlobs(options: FileBlobsOptions): Promise<Blobs> {
   } catch (error) {
     throw unusable(directory, error);
   }
-  return createBlobs(directory, incoming);
+  return createBlobs(directory, incoming, options.now ?? Date.now);
 }
 
-function createBlobs(directory: string, incoming: string): Blobs {
+function createBlobs(directory: string, incoming: string, now: () => Instant): Blobs {
   /** Puts under way, by path: the same bytes are written once, however many bring them. */
   const writing = new Map<string, Promise<void>>();
+  /** Removals under way, by path: a put of the same bytes waits, and writes them anew. */
+  const removing = new Map<string, Promise<number | undefined>>();
+  /** Tenants whose directory is known to name them. */
+  const named = new Set<string>();
   let closed = false;
 
   function rejectWhenClosed(): void {
     if (closed) throw new JournalError('closed', `The blob store ${directory} is closed.`);
   }
 
-  async function write(folder: string, path: string, bytes: Uint8Array): Promise<void> {
-    await makeDirectory(folder);
-    // A file of another size lost its end; here are the bytes to mend it with.
-    if ((await sizeOf(path)) !== bytes.length) {
-      const draft = join(incoming, randomUUID());
-      try {
-        await writeDurably(draft, bytes);
-        await rename(draft, path);
-      } catch (error) {
-        await rm(draft, { force: true });
-        throw error;
-      }
+  async function replace(path: string, bytes: Uint8Array): Promise<void> {
+    const draft = join(incoming, randomUUID());
+    try {
+      await writeDurably(draft, bytes);
+      await rename(draft, path);
+    } catch (error) {
+      await rm(draft, { force: true });
+      throw error;
     }
+  }
+
+  /** A directory whose name is a hash says whose it is, so that what it holds can be collected. */
+  async function nameTenant(tenant: string): Promise<void> {
+    if (isPlainTenant(tenant) || named.has(tenant)) return;
+    const path = join(directory, tenantFolder(tenant), TENANT_FILE);
+    const name = Buffer.from(tenant);
+    if ((await sizeOf(path)) !== name.length) await replace(path, name);
+    named.add(tenant);
+  }
+
+  async function write(tenant: string, folder: string, path: string, bytes: Uint8Array): Promise<void> {
+    await removing.get(path)?.catch(() => undefined);
+    await makeDirectory(folder);
+    await nameTenant(tenant);
+    // A file of another size lost its end; here are the bytes to mend it with.
+    if ((await sizeOf(path)) !== bytes.length) await replace(path, bytes);
+    // A file's time is a little less exact than ours: rounded up, it is never before the put.
+    const putAt = (Math.floor(now()) + 1) / 1_000;
+    await utimes(path, putAt, putAt);
     // Also for a file that was there: its name may be younger than the last crash, and not on disk yet.
     await syncDirectory(folder);
+  }
+
+  /** The size of what was removed; undefined where the blob was put again meanwhile. */
+  async function remove(path: string, putBefore: Instant): Promise<number | undefined> {
+    if (closed || writing.has(path)) return undefined;
+    const removal = unlinkIfOld(path, putBefore).finally(() => removing.delete(path));
+    removing.set(path, removal);
+    return removal;
   }
 
   return {
@@ -64,7 +94,8 @@ function createBlobs(directory: string, incoming: string): Blobs {
       const digest = digestOf(bytes);
       const folder = folderOf(directory, tenant, digest);
       const path = join(folder, digest);
-      const written = writing.get(path) ?? write(folder, path, bytes).finally(() => writing.delete(path));
+      const written =
+        writing.get(path) ?? write(tenant, folder, path, bytes).finally(() => writing.delete(path));
       writing.set(path, written);
       await written.catch((error: unknown) => {
         throw unwritten(path, error);
@@ -82,9 +113,30 @@ function createBlobs(directory: string, incoming: string): Blobs {
       return size === undefined ? undefined : readVerified(path, digest);
     },
 
+    async *collect({ putBefore, unreferenced }) {
+      rejectWhenClosed();
+      try {
+        for await (const step of oldBlobs(directory, putBefore)) {
+          rejectWhenClosed();
+          const { tenant, folder, digests } = step;
+          let blobs = 0;
+          let bytes = 0;
+          for (const digest of await unreferenced(tenant, digests)) {
+            const size = await remove(join(folder, digest), putBefore);
+            if (size === undefined) continue;
+            blobs += 1;
+            bytes += size;
+          }
+          yield { blobs, bytes };
+        }
+      } catch (error) {
+        throw error instanceof JournalError ? error : unreadable(directory, error);
+      }
+    },
+
     async close() {
       closed = true;
-      await Promise.allSettled(writing.values());
+      await Promise.allSettled([...writing.values(), ...removing.values()]);
     },
   };
 }
@@ -114,9 +166,14 @@ async function* readVerified(path: string, digest: Digest): AsyncGenerator<Uint8
 }
 
 function folderOf(directory: string, tenant: string, digest: Digest): string {
-  // "~" starts no plain name, so a hash never meets one.
-  const name = PLAIN_TENANT.test(tenant) ? tenant : `~${hash('sha256', tenant, 'hex')}`;
-  return join(directory, name, firstDigits(digest));
+  return join(directory, tenantFolder(tenant), firstDigits(digest));
+}
+
+async function unlinkIfOld(path: string, putBefore: Instant): Promise<number | undefined> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined || found.mtimeMs >= putBefore) return undefined;
+  await unlink(path);
+  return found.size;
 }
 
 async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {

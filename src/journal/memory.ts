@@ -1,15 +1,17 @@
 import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
 import { MAX_MEMORY_SESSIONS } from '../core/limits.ts';
+import type { Instant } from '../core/time.ts';
 import type {
   Append,
   AppendOutcome,
+  Digest,
   Journal,
   ListPage,
   ListQuery,
   SessionHead,
   SessionKey,
 } from '../engine/ports.ts';
-import { checkAppend, checkQuery } from './check-append.ts';
+import { checkAppend, checkLimit, endOf } from './check-append.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { JournalError } from './journal-error.ts';
 import { type Dated, SessionShelf } from './session-shelf.ts';
@@ -24,15 +26,22 @@ interface Log extends Dated {
   readonly key: SessionKey;
   readonly events: SessionEvent[];
   head: SessionHead;
+  /** When it ended; meaningless while it is unfinished. */
+  endedAt: Instant;
+  /** What its events refer to, with repetitions; undefined for the many that refer to nothing. */
+  references: Digest[] | undefined;
 }
 
 interface Tenant {
   readonly logs: Map<string, Log>;
   /** By kind and subject, for lists. */
   readonly shelves: Map<string, SessionShelf<Log>>;
+  /** How often its logs refer to a blob. */
+  readonly references: Map<Digest, number>;
 }
 
 const APPENDED: AppendOutcome = { kind: 'appended' };
+const NONE: readonly Digest[] = [];
 
 /** A journal that ends with the process. For tests, for benchmarks, and where nothing has to outlive the engine. */
 export function createMemoryJournal({
@@ -48,11 +57,19 @@ export function createMemoryJournal({
   function create(key: SessionKey, head: SessionHead): Log {
     let tenant = tenants.get(key.tenant);
     if (tenant === undefined) {
-      tenant = { logs: new Map(), shelves: new Map() };
+      tenant = { logs: new Map(), shelves: new Map(), references: new Map() };
       tenants.set(key.tenant, tenant);
     }
     created += 1;
-    const log: Log = { position: created, dropped: false, key, events: [], head };
+    const log: Log = {
+      position: created,
+      dropped: false,
+      key,
+      events: [],
+      head,
+      endedAt: 0,
+      references: undefined,
+    };
     tenant.logs.set(key.sessionId, log);
     const shelfName = `${head.kind}:${head.subject}`;
     let shelf = tenant.shelves.get(shelfName);
@@ -70,6 +87,11 @@ export function createMemoryJournal({
     if (tenant === undefined || log === undefined) return;
     tenant.logs.delete(key.sessionId);
     ended.delete(log);
+    for (const digest of log.references ?? []) {
+      const left = (tenant.references.get(digest) ?? 1) - 1;
+      if (left > 0) tenant.references.set(digest, left);
+      else tenant.references.delete(digest);
+    }
     const shelfName = `${head.kind}:${head.subject}`;
     if (tenant.shelves.get(shelfName)?.drop(log) === 'empty') tenant.shelves.delete(shelfName);
     if (tenant.logs.size === 0) tenants.delete(key.tenant);
@@ -90,11 +112,21 @@ export function createMemoryJournal({
     }
   }
 
+  function refer(log: Log, digests: readonly Digest[]): void {
+    const references = tenants.get(log.key.tenant)?.references;
+    log.references ??= [];
+    for (const digest of digests) {
+      log.references.push(digest);
+      references?.set(digest, (references.get(digest) ?? 0) + 1);
+    }
+  }
+
   function find({ tenant, sessionId }: SessionKey): Log | undefined {
     return tenants.get(tenant)?.logs.get(sessionId);
   }
 
-  function apply({ key, expectedSequence, events, head }: Append): AppendOutcome {
+  function apply(append: Append): AppendOutcome {
+    const { key, expectedSequence, events, head, blobs = NONE, definitions = NONE } = append;
     let log = find(key);
     const actualSequence = log?.events.length ?? 0;
     if (actualSequence !== expectedSequence) return { kind: 'conflict', actualSequence };
@@ -103,6 +135,9 @@ export function createMemoryJournal({
     for (const event of events) log.events.push(event);
     const changed = isNew || log.head.unfinished !== head.unfinished;
     log.head = head;
+    if (blobs.length > 0) refer(log, blobs);
+    if (definitions.length > 0) refer(log, definitions);
+    if (changed && !head.unfinished) log.endedAt = endOf(append);
     if (changed) file(log);
     return APPENDED;
   }
@@ -137,11 +172,27 @@ export function createMemoryJournal({
 
     async list(query) {
       rejectWhenClosed();
-      checkQuery(query);
+      checkLimit(query.limit);
       const before = query.cursor === undefined ? Infinity : decodeCursor(query, query.cursor);
       if (before === undefined) return undefined;
       const shelf = tenants.get(query.tenant)?.shelves.get(`${query.kind}:${query.subject}`);
       return shelf === undefined ? { sessionIds: [] } : page(query, shelf.newestFirst(before));
+    },
+
+    async prune({ endedBefore, limit }) {
+      rejectWhenClosed();
+      checkLimit(limit);
+      const old = [...ended].filter((log) => log.endedAt < endedBefore);
+      old.sort((left, right) => left.endedAt - right.endedAt);
+      const removed = old.slice(0, limit);
+      for (const log of removed) drop(log);
+      return { removed: removed.map(({ key }) => key), more: old.length > limit };
+    },
+
+    async unreferenced(tenant, digests) {
+      rejectWhenClosed();
+      const references = tenants.get(tenant)?.references;
+      return digests.filter((digest) => !references?.has(digest));
     },
 
     async close() {

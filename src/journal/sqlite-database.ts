@@ -2,7 +2,8 @@ import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeDirectory } from './directory.ts';
-import { corruptFile, foreignFile } from './sqlite-error.ts';
+import { foreignFile } from './sqlite-error.ts';
+import { checkUnfinished } from './sqlite-index-check.ts';
 import { checkIdentity, migrate } from './sqlite-schema.ts';
 import { checkWal } from './wal-check.ts';
 
@@ -50,18 +51,9 @@ function prepareDatabase(database: DatabaseSync, path: string, maxBytes: number 
     database.exec(`PRAGMA max_page_count = ${Math.ceil(maxBytes / pageBytes(database))}`);
   }
   migrate(database, path);
-  checkHeads(database, path);
+  checkUnfinished(database, path);
   // An empty log at the start lets `checkWal` tell a damaged log from a torn end after the next crash.
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-}
-
-/**
- * A missing index entry hides a session from recovery, and a lookup cannot notice what it does not find. Events
- * need no such check: they are numbered and have checksums. It takes about 1.5 s for a million sessions.
- */
-function checkHeads(database: DatabaseSync, path: string): void {
-  const { integrity_check: verdict } = database.prepare('PRAGMA integrity_check(sessions)').get() ?? {};
-  if (verdict !== 'ok') throw corruptFile(verdict, path);
 }
 
 export function pageBytes(database: DatabaseSync): number {

@@ -3,7 +3,7 @@ import { READ_PAGE_BYTES } from '../core/limits.ts';
 import type { ListQuery } from '../engine/ports.ts';
 import { eventChecksum, sessionSeed } from './checksum.ts';
 import { JournalError } from './journal-error.ts';
-import type { EventPage, IdPage, KeyPage, ReadQuery } from './thread-protocol.ts';
+import type { EventPage, IdPage, KeyPage, PageOrigin, ReadQuery } from './thread-protocol.ts';
 
 export interface SqliteReader {
   /** Throws a JournalError of kind 'corrupt' where the log is not whole (7.4). */
@@ -14,6 +14,7 @@ export interface SqliteReader {
 
 /** Keys of one page of `unfinished`: some 100 bytes each. */
 const KEYS_PER_PAGE = 1_000;
+const NOTHING: PageOrigin = { session: 0, throughSequence: 0 };
 
 export function createSqliteReader(database: DatabaseSync, path: string): SqliteReader {
   const findSession = database.prepare(
@@ -30,7 +31,7 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
   );
   const selectIds = prepareLists(database);
 
-  function readEvents({ key, afterSequence, throughSequence }: ReadQuery): EventPage {
+  function readEvents({ key, afterSequence, from }: ReadQuery): EventPage {
     const { tenant, sessionId } = key;
     const damage = (what: string): JournalError =>
       new JournalError(
@@ -39,15 +40,17 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
           'The session is not used. Restore the journal, with its -wal file, from a backup.',
       );
     const session = findSession.get(tenant, sessionId);
-    if (session === undefined) return pageOf([], 0);
+    if (from !== undefined && session?.['id'] !== from.session) throw pruned(sessionId);
+    if (session === undefined) return pageOf([], NOTHING);
     const last = Number(session['last_sequence']);
     if (session['newest'] !== last) throw damage(`event ${last} should be the last one`);
-    const through = Math.min(throughSequence ?? last, last);
+    const origin = from ?? { session: Number(session['id']), throughSequence: last };
+    const through = origin.throughSequence;
     const seed = sessionSeed(tenant, sessionId);
     const events: Uint8Array[] = [];
     let sequence = afterSequence;
     let size = 0;
-    for (const row of selectEvents.iterate(Number(session['id']), afterSequence, through)) {
+    for (const row of selectEvents.iterate(origin.session, afterSequence, through)) {
       const { event, checksum } = row;
       sequence += 1;
       if (row['sequence'] !== sequence) throw damage(`event ${sequence} is missing`);
@@ -56,10 +59,17 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
       }
       events.push(event);
       size += event.length;
-      if (size >= READ_PAGE_BYTES) return pageOf(events, through);
+      if (size >= READ_PAGE_BYTES) return pageOf(events, origin);
     }
     if (sequence < through) throw damage(`event ${sequence + 1} is missing`);
-    return pageOf(events, through);
+    return pageOf(events, origin);
+  }
+
+  function pruned(sessionId: string): JournalError {
+    return new JournalError(
+      'unavailable',
+      `Session ${sessionId} was removed from the journal ${path} while it was read, because it was old. Read it again.`,
+    );
   }
 
   function readUnfinished(afterPosition: number): KeyPage {
@@ -101,7 +111,7 @@ function prepareLists(database: DatabaseSync): (query: ListQuery) => StatementSy
   };
 }
 
-function pageOf(events: readonly Uint8Array[], throughSequence: number): EventPage {
+function pageOf(events: readonly Uint8Array[], from: PageOrigin): EventPage {
   const sizes = Uint32Array.from(events, (event) => event.length);
   const bytes = new Uint8Array(sizes.reduce((sum, size) => sum + size, 0));
   let offset = 0;
@@ -109,5 +119,5 @@ function pageOf(events: readonly Uint8Array[], throughSequence: number): EventPa
     bytes.set(event, offset);
     offset += event.length;
   }
-  return { sizes, bytes, throughSequence };
+  return { sizes, bytes, from };
 }

@@ -5,6 +5,14 @@ import { JournalError } from './journal-error.ts';
 export const APPLICATION_ID = 0x5350444c;
 
 /**
+ * The tables of a journal:
+ *
+ * - `sessions`: a row for each. Ids grow, and none is given twice while anything of its session is left.
+ * - `events`: the logs.
+ * - `removed_sessions`: sessions that are gone already, whose events still go.
+ * - `blob_references`: what the events of a session refer to.
+ * - `definition_references`: the sessions up to this one may name the definition.
+ *
  * What brings a journal from one version of the schema to the next; `PRAGMA user_version` counts those that
  * were applied. An entry never changes once it was released: a change of the schema is one more entry.
  *
@@ -36,6 +44,28 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX unfinished_sessions ON sessions (id) WHERE unfinished = 1;
   CREATE INDEX unfinished_by_owner ON sessions (tenant, kind, subject, id) WHERE unfinished = 1;
   CREATE INDEX unfinished_by_name ON sessions (tenant, kind, subject, name, id) WHERE unfinished = 1;
+  `,
+  // Retention. Sessions that ended before have no time of their end: they are kept as if they ended now. Nor is it
+  // known what they refer to, so the row without a digest stands for every blob, as long as one of them is there.
+  `
+  ALTER TABLE sessions ADD COLUMN ended_at INTEGER;
+  UPDATE sessions SET ended_at = CAST(unixepoch('subsec') * 1000 AS INTEGER) WHERE unfinished = 0;
+  CREATE INDEX ended_sessions ON sessions (ended_at) WHERE ended_at IS NOT NULL;
+  CREATE TABLE removed_sessions (session INTEGER PRIMARY KEY) STRICT;
+  CREATE TABLE blob_references (
+    session INTEGER NOT NULL,
+    tenant TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    PRIMARY KEY (session, digest)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX blob_references_by_digest ON blob_references (tenant, digest);
+  CREATE TABLE definition_references (
+    tenant TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    through_session INTEGER NOT NULL,
+    PRIMARY KEY (tenant, digest)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO definition_references SELECT '', '', max(id) FROM sessions HAVING max(id) IS NOT NULL;
   `,
 ];
 

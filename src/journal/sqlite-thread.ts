@@ -4,11 +4,15 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { INDEX_CHECK_MS, INDEX_CHECK_PAUSE_MS } from '../core/limits.ts';
 import { unreachable } from '../core/unreachable.ts';
 import { JournalError } from './journal-error.ts';
 import { openDatabase } from './sqlite-database.ts';
 import { failedCommit, openingError, readingError } from './sqlite-error.ts';
+import { createIndexCheck } from './sqlite-index-check.ts';
+import { createSqlitePruner } from './sqlite-pruner.ts';
 import { createSqliteReader } from './sqlite-reader.ts';
+import { createSqliteReferences } from './sqlite-references.ts';
 import { createSqliteWriter } from './sqlite-writer.ts';
 import type {
   ThreadAnswer,
@@ -20,12 +24,34 @@ import type {
 } from './thread-protocol.ts';
 
 function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions): void {
-  const writer = createSqliteWriter(database, options);
+  const references = createSqliteReferences(database);
+  const writer = createSqliteWriter(database, references, options);
+  const pruner = createSqlitePruner(database, references, options.path);
   const reader = createSqliteReader(database, options.path);
+
+  const check = createIndexCheck(database, options.path);
+  let checking: NodeJS.Timeout | undefined;
+
+  /** A little now and then, so that appends hardly wait, until every session was looked at. */
+  function checkIndexes(): void {
+    try {
+      const { damage, done } = check(performance.now() + INDEX_CHECK_MS);
+      if (damage !== undefined) send(port, { kind: 'noticed', error: plain(damage) });
+      if (!done) checkSoon();
+    } catch (error) {
+      send(port, { kind: 'noticed', error: plain(readingError(error, options.path)) });
+    }
+  }
+
+  function checkSoon(): void {
+    checking = setTimeout(checkIndexes, INDEX_CHECK_PAUSE_MS);
+    checking.unref();
+  }
 
   function end(error: JournalError): void {
     send(port, { kind: 'ended', error: plain(error) });
     port.close();
+    clearTimeout(checking);
     // Safe after a failed sync as well: what SQLite copies then are the frames of commits that were synced.
     database.close();
   }
@@ -40,7 +66,12 @@ function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions
         return { kind: 'keys', page: reader.readUnfinished(question.afterPosition) };
       case 'list':
         return { kind: 'ids', page: reader.readIds(question.query, question.beforePosition) };
+      case 'prune':
+        return { kind: 'pruned', pruned: pruner.prune(question.query) };
+      case 'unreferenced':
+        return { kind: 'digests', digests: references.unreferenced(question.tenant, question.digests) };
       case 'close':
+        clearTimeout(checking);
         database.close();
         return { kind: 'closed' };
       default:
@@ -48,14 +79,17 @@ function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions
     }
   }
 
+  checkSoon();
   port.on('message', ({ id, question }: ThreadRequest) => {
     try {
       const answer = answerTo(question);
       send(port, { kind: 'answer', id, answer });
-      if (question.kind === 'commit') writer.checkpoint();
+      if (question.kind === 'commit' || question.kind === 'prune') writer.checkpoint();
       if (question.kind === 'close') port.close();
     } catch (error) {
-      if (question.kind === 'commit' || question.kind === 'close') {
+      // A full disk while pruning is certain, and passes.
+      const isPassing = question.kind === 'prune' && error instanceof JournalError && error.kind === 'full';
+      if (WRITING.has(question.kind) && !isPassing) {
         end(error instanceof JournalError ? error : failedCommit(error, options.path));
       } else {
         send(port, {
@@ -67,6 +101,9 @@ function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions
     }
   });
 }
+
+/** After one of these failed, nobody knows what is on disk (7.4). */
+const WRITING: ReadonlySet<ThreadQuestion['kind']> = new Set(['commit', 'prune', 'close']);
 
 function send(port: MessagePort, message: ThreadMessage): void {
   const isPage = message.kind === 'answer' && message.answer.kind === 'events';

@@ -1,13 +1,20 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { CHECKPOINT_BYTES } from '../core/limits.ts';
+import { CHECKPOINT_BYTES, WAL_RESERVE_BYTES } from '../core/limits.ts';
 import { eventChecksum, sessionSeed } from './checksum.ts';
 import { type UnpackedAppend, unpackCommit } from './commit-batch.ts';
 import { JournalError } from './journal-error.ts';
 import { pageBytes } from './sqlite-database.ts';
 import { failedCommit, isConstraint, isFull } from './sqlite-error.ts';
-import type { CallResult, Conflict, PackedCommit, ThreadOptions } from './thread-protocol.ts';
+import type { SqliteReferences } from './sqlite-references.ts';
+import type {
+  CallResult,
+  Conflict,
+  NamedDefinition,
+  PackedCommit,
+  ThreadOptions,
+} from './thread-protocol.ts';
 
 export interface SqliteWriter {
   /** Writes all calls in one transaction. Throws a JournalError when the journal has ended (7.4). */
@@ -27,7 +34,11 @@ interface Head {
 
 type Claim = { readonly session: number } | { readonly actualSequence: number };
 
-export function createSqliteWriter(database: DatabaseSync, options: ThreadOptions): SqliteWriter {
+export function createSqliteWriter(
+  database: DatabaseSync,
+  references: SqliteReferences,
+  options: ThreadOptions,
+): SqliteWriter {
   const { path, maxBytes, reserveBytes } = options;
   const directory = dirname(path);
   const pageSize = pageBytes(database);
@@ -36,21 +47,26 @@ export function createSqliteWriter(database: DatabaseSync, options: ThreadOption
   const commitAll = database.prepare('COMMIT');
   // RETURNING would save a statement and cost five times as much: SQLite keeps its rows in a table of their own.
   const insertSession = database.prepare(
-    `INSERT INTO sessions (tenant, session_id, kind, name, subject, last_sequence, unfinished)
-     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    `INSERT INTO sessions (id, tenant, session_id, kind, name, subject, last_sequence, unfinished, ended_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   );
   const findHead = database.prepare(
     'SELECT id, last_sequence, unfinished FROM sessions WHERE tenant = ? AND session_id = ?',
   );
   const moveHead = database.prepare('UPDATE sessions SET last_sequence = ? WHERE id = ?');
   // Naming `unfinished` makes SQLite write the indexes over it anew, so it is named only where it changes.
-  const changeHead = database.prepare('UPDATE sessions SET last_sequence = ?, unfinished = ? WHERE id = ?');
+  const changeHead = database.prepare(
+    'UPDATE sessions SET last_sequence = ?, unfinished = ?, ended_at = ? WHERE id = ?',
+  );
   const insertEvent = database.prepare(
     'INSERT INTO events (session, sequence, checksum, event) VALUES (?, ?, ?, ?)',
   );
+  const freeCount = database.prepare('PRAGMA freelist_count');
   const pageCount = database.prepare('PRAGMA page_count');
   const walSize = database.prepare('PRAGMA wal_checkpoint(NOOP)');
   const moveWal = database.prepare('PRAGMA wal_checkpoint(PASSIVE)');
+  /** SQLite would give the id of a removed session again, whose events may not all be gone. */
+  let newestSession = newestId(database);
   /** The size of the write-ahead log at which it is moved next. */
   let checkpointAt = CHECKPOINT_BYTES;
 
@@ -63,10 +79,11 @@ export function createSqliteWriter(database: DatabaseSync, options: ThreadOption
 
   /** The session's row, with its head moved; or the sequence that stands in the way. */
   function claim(append: UnpackedAppend, lastSequence: number): Claim {
-    const { tenant, sessionId, expectedSequence, unfinished, identity } = append;
+    const { tenant, sessionId, expectedSequence, unfinished, endedAt = null, identity } = append;
     if (identity !== undefined) {
       const { kind, name, subject } = identity;
-      const { changes, lastInsertRowid } = insertSession.run(
+      const { changes } = insertSession.run(
+        newestSession + 1,
         tenant,
         sessionId,
         kind,
@@ -74,20 +91,24 @@ export function createSqliteWriter(database: DatabaseSync, options: ThreadOption
         subject,
         lastSequence,
         unfinished,
+        endedAt,
       );
-      if (changes === 1) return { session: Number(lastInsertRowid) };
+      if (changes === 1) {
+        newestSession += 1;
+        return { session: newestSession };
+      }
     }
     // Comparing here and setting below is one step: the transaction is the only one there is.
     const head = headOf(append);
     if (head === undefined || head.last !== expectedSequence) return { actualSequence: head?.last ?? 0 };
     if (head.unfinished === unfinished) moveHead.run(lastSequence, head.id);
-    else changeHead.run(lastSequence, unfinished, head.id);
+    else changeHead.run(lastSequence, unfinished, endedAt, head.id);
     return { session: head.id };
   }
 
   /** The conflict, if it is one. */
   function write(append: UnpackedAppend, index: number): Conflict | undefined {
-    const { tenant, sessionId, expectedSequence, events } = append;
+    const { tenant, sessionId, expectedSequence, events, blobs } = append;
     const claimed = claim(append, expectedSequence + events.length);
     if ('actualSequence' in claimed) return { append: index, actualSequence: claimed.actualSequence };
     const seed = sessionSeed(tenant, sessionId);
@@ -96,11 +117,16 @@ export function createSqliteWriter(database: DatabaseSync, options: ThreadOption
       sequence += 1;
       insertEvent.run(claimed.session, sequence, eventChecksum(seed, sequence, event), event);
     }
+    if (blobs.length > 0) references.add(claimed.session, tenant, blobs);
     return undefined;
   }
 
   /** Writes what has no verdict yet. Answers with the call that cannot be written, where there is one. */
-  function tryCommit(calls: readonly (readonly UnpackedAppend[])[], verdicts: (Verdict | undefined)[]) {
+  function tryCommit(
+    calls: readonly (readonly UnpackedAppend[])[],
+    definitions: readonly NamedDefinition[],
+    verdicts: (Verdict | undefined)[],
+  ) {
     const written = [...verdicts];
     begin.run();
     for (const [index, appends] of calls.entries()) {
@@ -117,21 +143,27 @@ export function createSqliteWriter(database: DatabaseSync, options: ThreadOption
       }
       written[index] = { conflicts };
     }
+    references.claim(definitions, newestSession);
     commitAll.run();
+    references.settle('committed');
     return { written };
   }
 
   function rollBack(): void {
     // SQLite has rolled back by itself after some errors; asking again would be an error.
     if (database.isTransaction) database.exec('ROLLBACK');
+    references.settle('rolled back');
   }
 
   function freeBytes(): number {
     const { bavail, bsize } = statfsSync(directory);
     const onDisk = bavail * bsize;
-    if (maxBytes === undefined) return onDisk;
+    // What was pruned leaves free pages in the file, which are used again before it grows. The log needs disk.
+    const reusable = Number(freeCount.get()?.['freelist_count']) * pageSize;
+    const free = onDisk < WAL_RESERVE_BYTES ? onDisk : onDisk + reusable;
+    if (maxBytes === undefined) return free;
     const used = Number(pageCount.get()?.['page_count']) * pageSize;
-    return Math.min(onDisk, maxBytes - used);
+    return Math.min(free, maxBytes - used + reusable);
   }
 
   /** New work is refused while running work still has room to end (7.4). */
@@ -154,7 +186,7 @@ export function createSqliteWriter(database: DatabaseSync, options: ThreadOption
     const verdicts = refuseNewWork(calls);
     for (;;) {
       try {
-        const attempt = tryCommit(calls, verdicts);
+        const attempt = tryCommit(calls, packed.definitions, verdicts);
         if ('written' in attempt) return attempt.written.flatMap(toResult);
         rollBack();
         verdicts[attempt.impossible] = { error: contradiction(attempt.append) };
@@ -195,6 +227,17 @@ export function createSqliteWriter(database: DatabaseSync, options: ThreadOption
   }
 
   return { commit, checkpoint };
+}
+
+function newestId(database: DatabaseSync): number {
+  const { newest } =
+    database
+      .prepare(
+        `SELECT max(coalesce((SELECT max(id) FROM sessions), 0),
+                    coalesce((SELECT max(session) FROM removed_sessions), 0)) AS newest`,
+      )
+      .get() ?? {};
+  return Number(newest);
 }
 
 function toResult(verdict: Verdict | undefined, call: number): readonly CallResult[] {

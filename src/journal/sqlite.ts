@@ -2,14 +2,14 @@ import { resolve } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { JOURNAL_RESERVE_BYTES } from '../core/limits.ts';
 import type { Append, Journal, Observer, SessionKey } from '../engine/ports.ts';
-import { checkAppend, checkKey, checkQuery } from './check-append.ts';
+import { checkAppend, checkKey, checkLimit, endOf } from './check-append.ts';
 import { type EncodedAppend, packCommit } from './commit-batch.ts';
 import { createCommitQueue } from './commit-queue.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { decodeEvent, encodeEvent } from './event-codec.ts';
 import { JournalError, reasonOf } from './journal-error.ts';
 import { connectThread, type JournalThread, startThread } from './thread-client.ts';
-import type { ThreadAnswer } from './thread-protocol.ts';
+import type { PageOrigin, ThreadAnswer } from './thread-protocol.ts';
 
 export interface SqliteJournalOptions {
   /** The database's file. It is made when it is missing, with its directory, for this user alone. */
@@ -58,23 +58,23 @@ function createJournal(path: string, thread: JournalThread): Journal {
     const key = { tenant, sessionId };
     checkKey(key);
     let sequence = afterSequence;
-    let throughSequence: number | undefined;
+    let from: PageOrigin | undefined;
     do {
       rejectWhenEnded();
-      const answer = await thread.ask({
+      const answer: ThreadAnswer = await thread.ask({
         kind: 'read',
-        page: { key, afterSequence: sequence, throughSequence },
+        page: { key, afterSequence: sequence, from },
       });
       if (answer.kind !== 'events') return misunderstood(answer);
       const { sizes, bytes } = answer.page;
-      throughSequence = answer.page.throughSequence;
+      from = answer.page.from;
       let offset = 0;
       for (const size of sizes) {
         sequence += 1;
         yield decode(path, bytes.subarray(offset, offset + size), sessionId, sequence);
         offset += size;
       }
-    } while (sequence < throughSequence);
+    } while (sequence < from.throughSequence);
   }
 
   async function* unfinished() {
@@ -101,7 +101,7 @@ function createJournal(path: string, thread: JournalThread): Journal {
 
     async list(query) {
       rejectWhenEnded();
-      checkQuery(query);
+      checkLimit(query.limit);
       const beforePosition = query.cursor === undefined ? undefined : decodeCursor(query, query.cursor);
       if (query.cursor !== undefined && beforePosition === undefined) return undefined;
       const answer = await thread.ask({ kind: 'list', query, beforePosition });
@@ -110,6 +110,19 @@ function createJournal(path: string, thread: JournalThread): Journal {
       return nextPosition === undefined
         ? { sessionIds }
         : { sessionIds, nextCursor: encodeCursor(query, nextPosition) };
+    },
+
+    async prune(query) {
+      rejectWhenEnded();
+      checkLimit(query.limit);
+      const answer = await thread.ask({ kind: 'prune', query });
+      return answer.kind === 'pruned' ? answer.pruned : misunderstood(answer);
+    },
+
+    async unreferenced(tenant, digests) {
+      rejectWhenEnded();
+      const answer = await thread.ask({ kind: 'unreferenced', tenant, digests });
+      return answer.kind === 'digests' ? answer.digests : misunderstood(answer);
     },
 
     close() {
@@ -125,9 +138,11 @@ function encodeAppend(append: Append): EncodedAppend {
   return {
     key,
     expectedSequence,
-    unfinished: head.unfinished,
     identity: expectedSequence === 0 ? head : undefined,
+    endedAt: head.unfinished ? undefined : endOf(append),
     events: events.map(encodeEvent),
+    blobs: append.blobs ?? [],
+    definitions: append.definitions ?? [],
   };
 }
 

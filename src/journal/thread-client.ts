@@ -75,6 +75,9 @@ export async function connectThread(
         worker.unref();
         opened.resolve();
         break;
+      case 'noticed':
+        observer?.report('error', 'journal.damaged', { path, message: message.error.message });
+        break;
       case 'ended':
         end(revive(message.error));
         break;

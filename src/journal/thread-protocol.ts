@@ -1,4 +1,4 @@
-import type { JournalErrorKind, ListQuery, SessionKey } from '../engine/ports.ts';
+import type { Digest, JournalErrorKind, ListQuery, Pruned, PruneQuery, SessionKey } from '../engine/ports.ts';
 
 /** What the journal and its thread say to each other. Everything is plain data: it is cloned or transferred. */
 export interface ThreadOptions {
@@ -14,6 +14,13 @@ export interface PackedCommit {
   readonly numbers: Uint32Array<ArrayBuffer>;
   readonly texts: readonly string[];
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** What the appends name, each once. */
+  readonly definitions: readonly NamedDefinition[];
+}
+
+export interface NamedDefinition {
+  readonly tenant: string;
+  readonly digest: Digest;
 }
 
 export type ThreadQuestion =
@@ -21,6 +28,8 @@ export type ThreadQuestion =
   | { readonly kind: 'read'; readonly page: ReadQuery }
   | { readonly kind: 'unfinished'; readonly afterPosition: number }
   | { readonly kind: 'list'; readonly query: ListQuery; readonly beforePosition: number | undefined }
+  | { readonly kind: 'prune'; readonly query: PruneQuery }
+  | { readonly kind: 'unreferenced'; readonly tenant: string; readonly digests: readonly Digest[] }
   | { readonly kind: 'close' };
 
 export interface ThreadRequest {
@@ -31,8 +40,15 @@ export interface ThreadRequest {
 export interface ReadQuery {
   readonly key: SessionKey;
   readonly afterSequence: number;
-  /** Absent for the first page, whose answer says where the log ended then. */
-  readonly throughSequence: number | undefined;
+  /** Absent for the first page, whose answer says where the log ended then, and which session it was. */
+  readonly from: PageOrigin | undefined;
+}
+
+/** What pages of the same log have in common. */
+export interface PageOrigin {
+  /** The session's number in the journal: another session may have its id by now. */
+  readonly session: number;
+  readonly throughSequence: number;
 }
 
 /** What became of one call of `append`; absent where all was appended. */
@@ -50,7 +66,7 @@ export interface EventPage {
   /** Sizes of the events, which follow each other in `bytes`. */
   readonly sizes: Uint32Array<ArrayBuffer>;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly throughSequence: number;
+  readonly from: PageOrigin;
 }
 
 export interface KeyPage {
@@ -75,11 +91,15 @@ export type ThreadAnswer =
   | { readonly kind: 'events'; readonly page: EventPage }
   | { readonly kind: 'keys'; readonly page: KeyPage }
   | { readonly kind: 'ids'; readonly page: IdPage }
+  | { readonly kind: 'pruned'; readonly pruned: Pruned }
+  | { readonly kind: 'digests'; readonly digests: readonly Digest[] }
   | { readonly kind: 'closed' }
   | { readonly kind: 'error'; readonly error: ThreadError };
 
 export type ThreadMessage =
   | { readonly kind: 'opened' }
+  /** Something is wrong that does not end the journal. */
+  | { readonly kind: 'noticed'; readonly error: ThreadError }
   /** The file could not be opened, or the journal has ended: nothing is answered after it. */
   | { readonly kind: 'ended'; readonly error: ThreadError }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: ThreadAnswer };

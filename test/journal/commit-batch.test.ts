@@ -7,7 +7,9 @@ const append = fc
     tenant: fc.string(),
     sessionId: fc.string({ unit: 'binary' }),
     expectedSequence: fc.oneof(fc.constant(0), fc.nat()),
-    unfinished: fc.boolean(),
+    endedAt: fc.option(fc.maxSafeNat(), { nil: undefined }),
+    blobs: fc.array(fc.string(), { maxLength: 2 }),
+    definitions: fc.subarray(['first', 'second']),
     name: fc.string(),
     events: fc.array(fc.uint8Array({ maxLength: 64 }), { minLength: 1, maxLength: 4 }),
   })
@@ -22,13 +24,31 @@ describe('a packed commit', () => {
     fc.assert(
       fc.property(fc.array(fc.array(append, { maxLength: 4 }), { maxLength: 6 }), (calls) => {
         const wanted = calls.map((appends) =>
-          appends.map(({ key, unfinished, ...rest }) => ({
+          appends.map(({ key, definitions: _, ...rest }) => ({
             ...rest,
             ...key,
-            unfinished: unfinished ? 1 : 0,
+            unfinished: rest.endedAt === undefined ? 1 : 0,
           })),
         );
         expect(unpackCommit(packCommit(calls))).toEqual(wanted);
+      }),
+    );
+  });
+
+  it('names each definition of a tenant once', () => {
+    fc.assert(
+      fc.property(fc.array(fc.array(append, { maxLength: 4 }), { maxLength: 6 }), (calls) => {
+        const wanted = new Set(
+          calls
+            .flat()
+            .flatMap(({ key: { tenant }, definitions }) =>
+              definitions.map((digest) => JSON.stringify([tenant, digest])),
+            ),
+        );
+        const packed = packCommit(calls).definitions.map(({ tenant, digest }) =>
+          JSON.stringify([tenant, digest]),
+        );
+        expect(packed.toSorted()).toEqual([...wanted].toSorted());
       }),
     );
   });

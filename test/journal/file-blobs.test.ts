@@ -1,14 +1,21 @@
-import { mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BLOB_CHUNK_BYTES } from '../../src/core/limits.ts';
 import type { Blobs } from '../../src/engine/ports.ts';
 import { openFileBlobs } from '../../src/journal/file-blobs.ts';
+import { openSqliteJournal } from '../../src/journal/sqlite.ts';
+import { describeCollection } from '../contract/blob-collection.ts';
 import { describeBlobs } from '../contract/blobs.ts';
 import { collect } from '../contract/session-events.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 describeBlobs('files', async () => openFileBlobs({ directory: await temporaryDirectory() }));
+describeCollection(
+  'files',
+  async (now) => openFileBlobs({ directory: await temporaryDirectory(), now }),
+  async () => openSqliteJournal({ path: join(await temporaryDirectory(), 'journal.db') }),
+);
 
 const BYTES = Buffer.alloc(3 * BLOB_CHUNK_BYTES, 'spindle');
 
@@ -39,9 +46,9 @@ describe('the file blob store', () => {
 
   it('writes bytes that are there already not again', async () => {
     const { blobs, path } = await putOne();
-    const { ino, mtimeMs } = await stat(path);
+    const { ino } = await stat(path);
     await blobs.put('acme', BYTES);
-    expect(await stat(path)).toMatchObject({ ino, mtimeMs });
+    expect(await stat(path)).toMatchObject({ ino });
   });
 
   it('keeps everything inside its directory, whatever a tenant is called', async () => {
@@ -109,6 +116,25 @@ describe('the file blob store', () => {
       kind: 'unavailable',
       message: expect.stringContaining(join(file, 'blobs')),
     });
+  });
+
+  it('a collection leaves alone what is no blob, and a directory that does not say whose it is', async () => {
+    const { directory, blobs, path } = await putOne();
+    await blobs.put('Foreign', BYTES);
+    const foreign = (await readdir(directory)).find((name) => name.startsWith('~')) ?? '';
+    await rm(join(directory, foreign, '.tenant'));
+    await writeFile(join(directory, 'acme', 'notes'), 'of an operator');
+    await writeFile(`${path}.bak`, 'of an operator');
+    const asked: string[] = [];
+    const unreferenced = async (tenant: string, digests: readonly string[]) => {
+      asked.push(tenant);
+      return digests;
+    };
+    await collect(blobs.collect({ putBefore: Number.MAX_SAFE_INTEGER, unreferenced }));
+    expect(asked).toEqual(['acme']);
+    expect((await readdir(join(directory, foreign))).length).toBe(1);
+    expect(await readFile(`${path}.bak`, 'utf8')).toBe('of an operator');
+    await expect(stat(path)).rejects.toThrow('ENOENT');
   });
 
   it('close waits for what is being written', async () => {

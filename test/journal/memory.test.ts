@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { createMemoryJournal } from '../../src/journal/memory.ts';
 import { describeJournal } from '../contract/journal.ts';
+import { describeRetention } from '../contract/journal-retention.ts';
 import { appendOf, collect, ENDED, keyOf, RUNNING } from '../contract/session-events.ts';
 
 describeJournal('memory', async () => createMemoryJournal());
+describeRetention('memory', async () => createMemoryJournal());
 
 describe('the memory journal', () => {
   it('gives the events themselves, for nobody changes them', async () => {

@@ -1,6 +1,6 @@
 import { copyFile, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import type { Journal } from '../../src/engine/ports.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
@@ -25,6 +25,28 @@ function change(path: string, sql: string): void {
   const database = new DatabaseSync(path);
   database.exec(sql);
   database.close();
+}
+
+/** Changes a journal behind the back of one of its indexes, as a lost page does. */
+function withoutIndex(path: string, index: string, sql: string): void {
+  const edit = (change: (database: DatabaseSync) => void): void => {
+    const database = new DatabaseSync(path, { defensive: false });
+    database.exec('PRAGMA writable_schema = ON');
+    change(database);
+    database.close();
+  };
+  let row: Record<string, SQLOutputValue> = {};
+  edit((database) => {
+    // What the schema does not name keeps its pages, and nobody maintains it.
+    row = database.prepare('SELECT * FROM sqlite_schema WHERE name = ?').get(index) ?? {};
+    database.prepare('DELETE FROM sqlite_schema WHERE name = ?').run(index);
+  });
+  edit((database) => database.exec(sql));
+  edit((database) => {
+    database
+      .prepare('INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, ?, ?)')
+      .run(row['type'] ?? null, index, row['tbl_name'] ?? null, row['rootpage'] ?? null, row['sql'] ?? null);
+  });
 }
 
 /** Flips a bit in every copy of a text in a file. (Pages keep stale copies of what was moved elsewhere.) */
@@ -100,13 +122,56 @@ describe('7.4: a damaged SQLite journal', () => {
     await journal.close();
   });
 
-  it('an index that hides a session is noticed at opening', async () => {
+  it.each(['unfinished_sessions', 'unfinished_by_owner', 'unfinished_by_name'])(
+    '7.2: an index that hides an unfinished session from recovery is noticed at opening: %s',
+    async (index) => {
+      const path = await makeJournal();
+      withoutIndex(path, index, "UPDATE sessions SET unfinished = 1 - unfinished WHERE session_id = 'sick'");
+      await expect(openSqliteJournal({ path })).rejects.toMatchObject({
+        ...CORRUPT,
+        message: expect.stringContaining(
+          `${path} is damaged: its indexes name different unfinished sessions`,
+        ),
+      });
+    },
+  );
+
+  /** What the journal tells its operator by itself. */
+  async function noticeOf(path: string) {
+    const noticed = Promise.withResolvers<Readonly<Record<string, string | number>>>();
+    const journal = await openSqliteJournal({
+      path,
+      observer: { report: (_, event, facts) => event === 'journal.damaged' && noticed.resolve(facts) },
+    });
+    const facts = await noticed.promise;
+    await expectWell(journal);
+    await journal.close();
+    return facts;
+  }
+
+  it.each([
+    ['sessions_by_owner', `UPDATE sessions SET subject = 'bob' WHERE session_id = 'sick'`],
+    ['sessions_by_name', `UPDATE sessions SET name = 'clerk' WHERE session_id = 'sick'`],
+    ['ended_sessions', `UPDATE sessions SET unfinished = 0, ended_at = 7 WHERE session_id = 'sick'`],
+  ])('an index that hides any session is noticed while the journal is in use: %s', async (index, sql) => {
     const path = await makeJournal();
-    // The flipped letter is in the table and not in its index, or the other way round.
-    await flip(path, 'acmesick');
-    await expect(openSqliteJournal({ path })).rejects.toMatchObject({
-      ...CORRUPT,
-      message: expect.stringContaining(path),
+    withoutIndex(path, index, sql);
+    expect(await noticeOf(path)).toEqual({
+      path,
+      message: expect.stringContaining('an index does not name session sick of tenant acme'),
+    });
+  });
+
+  it('so is an id that is another one in the index over ids', async () => {
+    const path = await makeJournal();
+    // The first copy: the table's or the index's.
+    const bytes = await readFile(path);
+    const at = bytes.indexOf('acmesick');
+    bytes.write('acmesack', at);
+    await writeFile(path, bytes);
+    expect(await noticeOf(path)).toEqual({
+      path,
+      message: expect.stringMatching(/an index does not name session s[ia]ck of tenant acme/),
     });
   });
 
@@ -145,7 +210,7 @@ describe('7.4: a damaged SQLite journal', () => {
     change(path, 'PRAGMA user_version = 999');
     await expect(openSqliteJournal({ path })).rejects.toMatchObject({
       kind: 'unknown_version',
-      message: expect.stringMatching(/version 999 .* up to 1\b/),
+      message: expect.stringMatching(/version 999 .* up to 2\b/),
     });
   });
 

@@ -1,6 +1,12 @@
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
+import { eventChecksum, sessionSeed } from '../../src/journal/checksum.ts';
+import { encodeEvent } from '../../src/journal/event-codec.ts';
+import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import { checkIdentity, MIGRATIONS, migrate } from '../../src/journal/sqlite-schema.ts';
+import { appendOf, collect, ENDED, eventOf, keyOf } from '../contract/session-events.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 function versionOf(database: DatabaseSync): unknown {
   return database.prepare('PRAGMA user_version').get()?.['user_version'];
@@ -42,5 +48,58 @@ describe('migrate', () => {
     expect(() => migrate(database, 'journal.db', STEPS.slice(0, 2))).toThrow(
       expect.objectContaining({ kind: 'unknown_version' }),
     );
+  });
+});
+
+describe('a journal of version 1', () => {
+  const FIRST = MIGRATIONS.slice(0, 1);
+
+  /** The file of an engine before retention: one session that ended, one that runs. */
+  async function makeFirst(): Promise<string> {
+    const path = join(await temporaryDirectory(), 'journal.db');
+    const database = new DatabaseSync(path);
+    migrate(database, path, FIRST);
+    for (const [id, sessionId, unfinished] of [
+      [1, 'ended', 0],
+      [2, 'running', 1],
+    ] as const) {
+      database
+        .prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
+        .run(id, 'acme', sessionId, 'session', 'helper', 'ann', 1, unfinished);
+      const bytes = encodeEvent(eventOf(sessionId, 1));
+      const checksum = eventChecksum(sessionSeed('acme', sessionId), 1, bytes);
+      database.prepare('INSERT INTO events VALUES (?, 1, ?, ?)').run(id, checksum, bytes);
+    }
+    database.close();
+    return path;
+  }
+
+  it('opens, with everything that was in it', async () => {
+    const journal = await openSqliteJournal({ path: await makeFirst() });
+    for (const id of ['ended', 'running']) {
+      expect(await collect(journal.read(keyOf(id), 0))).toEqual([eventOf(id, 1)]);
+    }
+    expect(await collect(journal.unfinished())).toEqual([keyOf('running')]);
+    await journal.close();
+  });
+
+  it('4.12: keeps what ended before as if it ended now, for its end was not kept', async () => {
+    const before = Date.now();
+    const journal = await openSqliteJournal({ path: await makeFirst() });
+    expect(await journal.prune({ endedBefore: before, limit: 9 })).toEqual({ removed: [], more: false });
+    const later = { endedBefore: Date.now() + 1, limit: 9 };
+    expect((await journal.prune(later)).removed).toEqual([keyOf('ended')]);
+    await journal.close();
+  });
+
+  it('3.3: takes every blob for referenced until its sessions are gone', async () => {
+    const journal = await openSqliteJournal({ path: await makeFirst() });
+    const later = { endedBefore: Number.MAX_SAFE_INTEGER, limit: 9 };
+    await journal.prune(later);
+    expect(await journal.unreferenced('acme', ['a', 'b'])).toEqual([]);
+    await journal.append([appendOf(keyOf('running'), 1, 1, ENDED), appendOf(keyOf('new'), 0)]);
+    await journal.prune(later);
+    expect(await journal.unreferenced('acme', ['a', 'b'])).toEqual(['a', 'b']);
+    await journal.close();
   });
 });

@@ -7,13 +7,16 @@ import { MAX_QUEUED_APPENDS } from '../../src/core/limits.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import { startThread } from '../../src/journal/thread-client.ts';
 import { describeJournal } from '../contract/journal.ts';
+import { describeRetention } from '../contract/journal-retention.ts';
 import { appendOf, collect, ENDED, keyOf } from '../contract/session-events.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
-describeJournal('sqlite', async () => {
-  const directory = await temporaryDirectory();
-  return openSqliteJournal({ path: join(directory, 'journal.db') });
-});
+async function openNew() {
+  return openSqliteJournal({ path: join(await temporaryDirectory(), 'journal.db') });
+}
+
+describeJournal('sqlite', openNew);
+describeRetention('sqlite', openNew);
 
 describe('the SQLite journal', () => {
   it('7.1: what was appended is there after it was opened again', async () => {
