@@ -34,7 +34,7 @@ export const LIVENESS_RULES: readonly Rule[] = [
       await stream.next(
         'heartbeat',
         'a heartbeat without the lease after its acknowledgement',
-        (b) => b.held.length === 0,
+        (b) => b.receivedThrough === 1 && b.held.length === 0,
       );
       const beats = stream.received.flatMap(({ kind }) =>
         kind.case === 'heartbeat' ? [kind.value.sequence] : [],
