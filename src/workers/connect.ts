@@ -95,7 +95,13 @@ function resume(registry: Registry, instance: Instance, hello: Hello): void {
 function occupy(registry: Registry, instance: Instance, { held, streamNumber }: Hello): void {
   for (const { leaseToken, answered } of held) {
     if (answered || instance.leases.has(leaseToken) || instance.answering.has(leaseToken)) continue;
-    registry.hold(instance, { leaseToken, toolName: '', streamNumber: streamNumber - 1, sequence: 1, stuck: true });
+    registry.hold(instance, {
+      leaseToken,
+      toolName: '',
+      streamNumber: streamNumber - 1,
+      sequence: 1,
+      stuck: true,
+    });
   }
 }
 

@@ -1,7 +1,7 @@
 import type { SessionEvent, ToolCallFinished, ToolCallRequested } from '../../../gen/spindle/v1/event_pb.ts';
 import type { Hello } from '../../../gen/spindle/v1/worker_service_pb.ts';
-import type { AnswerOutcome } from '../../../src/sdk/outcome.ts';
 import type { Millis } from '../../../src/core/time.ts';
+import type { AnswerOutcome } from '../../../src/sdk/outcome.ts';
 import type { Observed } from '../world/history.ts';
 import type { Intent } from '../world/workload.ts';
 import type { Story } from '../world/world.ts';
@@ -86,7 +86,10 @@ export interface Evidence {
   readonly workers: ReadonlyMap<string, WorkerEvidence>;
   readonly streams: ReadonlyMap<number, StreamEvidence>;
   /** When engines died. */
-  readonly engines: ReadonlyMap<string, { startedAt: Millis; listensAt: Millis | undefined; diedAt: { index: number; time: Millis } | undefined }>;
+  readonly engines: ReadonlyMap<
+    string,
+    { startedAt: Millis; listensAt: Millis | undefined; diedAt: { index: number; time: Millis } | undefined }
+  >;
 }
 
 export function gather(story: Story): Evidence {
@@ -97,7 +100,10 @@ export function gather(story: Story): Evidence {
   const running = new Map<string, Run>();
   const workers = new Map<string, WorkerEvidence>();
   const streams = new Map<number, StreamEvidence>();
-  const engines: Map<string, { startedAt: Millis; listensAt: Millis | undefined; diedAt: { index: number; time: Millis } | undefined }> = new Map();
+  const engines: Map<
+    string,
+    { startedAt: Millis; listensAt: Millis | undefined; diedAt: { index: number; time: Millis } | undefined }
+  > = new Map();
   const intents = new Map(story.intents.map((intent) => [intent.callId, intent]));
 
   const commit = (sessionId: string, record: Recorded): void => {
@@ -134,7 +140,14 @@ export function gather(story: Story): Evidence {
     const known = streams.get(fact.stream);
     if (known !== undefined && known.engine !== '') return known;
     const { stream, worker, engine } = fact;
-    const made: StreamEvidence = { stream, worker, engine, hello: undefined, welcomedAt: undefined, endedAt: undefined };
+    const made: StreamEvidence = {
+      stream,
+      worker,
+      engine,
+      hello: undefined,
+      welcomedAt: undefined,
+      endedAt: undefined,
+    };
     streams.set(stream, made);
     return made;
   };

@@ -39,8 +39,11 @@ export function checkLiveness(evidence: Evidence, report: Report): void {
     // The clocks of a call that waits for a person stand still.
     if (call.records.some(({ event }) => event.kind.case === 'interruptRaised')) return;
     const due =
-      Math.max(begun.time + expected.totalTimeout, from + SILENCE_MS + RESUME_GRACE_MS) + story.setBack + SLACK_MS;
-    if (call.end.at.time > due) report('4.4', `${call.callId}: ended ${call.end.at.time - due} ms too late`, call.end.at.time);
+      Math.max(begun.time + expected.totalTimeout, from + SILENCE_MS + RESUME_GRACE_MS) +
+      story.setBack +
+      SLACK_MS;
+    if (call.end.at.time > due)
+      report('4.4', `${call.callId}: ended ${call.end.at.time - due} ms too late`, call.end.at.time);
   }
 
   /** 5.8: what was dispatched when an engine died gets the grace of the next one. */
@@ -56,14 +59,22 @@ export function checkLiveness(evidence: Evidence, report: Report): void {
             ? kind.value.outcome.value
             : undefined;
       const ran = dispatchedBy !== '';
-      if (kind.case !== 'toolCallDispatched' && kind.case !== 'toolCallCheckpointed' && kind.case !== 'toolCallLateAnswer') {
+      if (
+        kind.case !== 'toolCallDispatched' &&
+        kind.case !== 'toolCallCheckpointed' &&
+        kind.case !== 'toolCallLateAnswer'
+      ) {
         const by = dispatchedBy;
         dispatchedBy = '';
         if (!ran || error === undefined || engine === '' || by === engine) continue;
         if (!['run_timeout', 'heartbeat_timeout', 'total_timeout'].includes(error.code)) continue;
         const since = evidence.engines.get(engine)?.startedAt ?? 0;
         if (time < since + RESUME_GRACE_MS - 1)
-          report('5.8', `${callId}: ${error.code} ${Math.round(time - since)} ms after the engine's start`, time);
+          report(
+            '5.8',
+            `${callId}: ${error.code} ${Math.round(time - since)} ms after the engine's start`,
+            time,
+          );
       }
     }
   }

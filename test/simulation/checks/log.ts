@@ -1,5 +1,5 @@
-import { type Expectation, expectationOf, millis } from './expectation.ts';
 import type { CallEvidence, Evidence, Recorded, Report } from './evidence.ts';
+import { type Expectation, expectationOf, millis } from './expectation.ts';
 
 /** Where a call stands, by the diagram of section 4. */
 type Place = 'nowhere' | 'waiting' | 'dispatched' | 'open' | 'interrupted' | 'finished';
@@ -33,14 +33,19 @@ export function checkLogs(evidence: Evidence, report: Report, cover: (what: stri
 function checkSequence({ callId, records }: CallEvidence, report: Report): void {
   let last = 0;
   records.forEach(({ event, time }, index) => {
-    if (event.sequence !== index + 1) report('7.4', `${callId}: event ${event.sequence} at place ${index + 1}`, time);
+    if (event.sequence !== index + 1)
+      report('7.4', `${callId}: event ${event.sequence} at place ${index + 1}`, time);
     const at = occurredAt(event);
     if (at < last) report('7.2', `${callId}: occurred_at goes back by ${last - at} ms`, time);
     last = Math.max(last, at);
   });
 }
 
-function checkMoves({ callId, records, end }: CallEvidence, report: Report, cover: (what: string) => void): void {
+function checkMoves(
+  { callId, records, end }: CallEvidence,
+  report: Report,
+  cover: (what: string) => void,
+): void {
   let place: Place = 'nowhere';
   let attempt = 1;
   let returns = 0;
@@ -68,7 +73,8 @@ function checkMoves({ callId, records, end }: CallEvidence, report: Report, cove
         tokens.add(token);
         if (kind.value.attempt !== attempt)
           report('4.3', `${callId}: dispatched as attempt ${kind.value.attempt} of ${attempt}`, time);
-        if (occurredAt(event) < readyAt - 0.01) report('4.1', `${callId}: dispatched within its backoff`, time);
+        if (occurredAt(event) < readyAt - 0.01)
+          report('4.1', `${callId}: dispatched within its backoff`, time);
         pending = undefined;
         break;
       }
@@ -78,7 +84,8 @@ function checkMoves({ callId, records, end }: CallEvidence, report: Report, cove
         if (kind.value.attempt !== attempt) report('4.3', `${callId}: a return changed the attempt`, time);
         break;
       case 'toolCallAttemptFailed':
-        if (kind.value.attempt !== attempt) report('4.2', `${callId}: attempt ${kind.value.attempt} failed`, time);
+        if (kind.value.attempt !== attempt)
+          report('4.2', `${callId}: attempt ${kind.value.attempt} failed`, time);
         attempt += 1;
         returns = 0;
         readyAt = occurredAt(event) + millis(kind.value.backoff);
@@ -129,15 +136,26 @@ function checkPolicy(call: CallEvidence, expected: Expectation, report: Report):
     const { code, mayHaveTakenEffect } = error;
     if (code === 'total_timeout') {
       if (retried) report('4.2', `${callId}: a total timeout was retried`, time);
-      if (occurredAt(event) - start < expected.totalTimeout - 0.01) report('4.4', `${callId}: total timeout too early`, time);
+      if (occurredAt(event) - start < expected.totalTimeout - 0.01)
+        report('4.4', `${callId}: total timeout too early`, time);
     }
     if (code === 'run_timeout' || code === 'heartbeat_timeout' || code === 'outcome_unknown') {
-      if (!mayHaveTakenEffect) report('4.6', `${callId}: ${code} does not say that it may have taken effect`, time);
-      if (retried && !expected.safeToRepeat) report('4.2', `${callId}: ${code} of an unsafe tool was retried`, time);
+      if (!mayHaveTakenEffect)
+        report('4.6', `${callId}: ${code} does not say that it may have taken effect`, time);
+      if (retried && !expected.safeToRepeat)
+        report('4.2', `${callId}: ${code} of an unsafe tool was retried`, time);
     }
-    if (code === 'heartbeat_timeout' && (expected.heartbeatTimeout === undefined || ran < expected.heartbeatTimeout - 0.01))
+    if (
+      code === 'heartbeat_timeout' &&
+      (expected.heartbeatTimeout === undefined || ran < expected.heartbeatTimeout - 0.01)
+    )
       report('4.4', `${callId}: heartbeat timeout too early`, time);
-    if (code === 'run_timeout' && dispatched !== undefined && !wasOpen(records, dispatched, record) && ran < expected.runTimeout - 0.01)
+    if (
+      code === 'run_timeout' &&
+      dispatched !== undefined &&
+      !wasOpen(records, dispatched, record) &&
+      ran < expected.runTimeout - 0.01
+    )
       report('4.4', `${callId}: run timeout too early`, time);
     if (retried && ['invalid_output', 'invalid_answer', 'cancelled'].includes(code))
       report('4.2', `${callId}: ${code} was retried`, time);
@@ -155,4 +173,3 @@ function occurredAt(event: Recorded['event'] | undefined): number {
   const time = event?.occurredAt;
   return time === undefined ? 0 : Number(time.seconds) * 1_000 + time.nanos / 1e6;
 }
-

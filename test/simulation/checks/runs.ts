@@ -29,8 +29,13 @@ function checkRun(evidence: Evidence, run: Run, report: Report): void {
     report('4.3', `${what}, which was another's`, run.time);
 }
 
-function checkLease(evidence: Evidence, { token, call, runs, records, instanceId, dispatched }: LeaseEvidence, report: Report): void {
-  if (runs.length > 1) report('4.3', `${call.callId}: lease ${token} ran ${runs.length} times`, runs[1]?.time);
+function checkLease(
+  evidence: Evidence,
+  { token, call, runs, records, instanceId, dispatched }: LeaseEvidence,
+  report: Report,
+): void {
+  if (runs.length > 1)
+    report('4.3', `${call.callId}: lease ${token} ran ${runs.length} times`, runs[1]?.time);
   for (const { event, time, index } of records) {
     if (event.kind.case === 'toolCallRequeued' && runs.length > 0)
       report('4.3', `${call.callId}: ${event.kind.value.reason}, but lease ${token} ran`, time);
@@ -45,7 +50,11 @@ function checkLease(evidence: Evidence, { token, call, runs, records, instanceId
   // The end of a lost call names no lease: it is about the newest.
   const end = call.end;
   const newest = [...evidence.leases.values()].filter((lease) => lease.call === call).at(-1);
-  if (newest?.token === token && end?.value.outcome.case === 'error' && end.value.outcome.value.code === 'outcome_unknown')
+  if (
+    newest?.token === token &&
+    end?.value.outcome.case === 'error' &&
+    end.value.outcome.value.code === 'outcome_unknown'
+  )
     mustBeLost(end.at.index, end.at.time);
 
   /** 4.6: a worker that lives, keeps its name, and was there within the grace is not lost. */
@@ -56,11 +65,13 @@ function checkLease(evidence: Evidence, { token, call, runs, records, instanceId
     const holder = holders.at(-1);
     if (holder === undefined) return;
     const superseded = [...evidence.workers.values()].some(
-      (worker) => worker.instanceId === instanceId && worker.startedAt > holder.startedAt && worker.startedAt < index,
+      (worker) =>
+        worker.instanceId === instanceId && worker.startedAt > holder.startedAt && worker.startedAt < index,
     );
     const dead = holder.over !== undefined && holder.over.index < index;
     if (superseded || dead) return;
-    const engine = evidence.facts[index]?.kind === 'committed' ? (evidence.facts[index] as { engine: string }).engine : '';
+    const engine =
+      evidence.facts[index]?.kind === 'committed' ? (evidence.facts[index] as { engine: string }).engine : '';
     const present = [...evidence.streams.values()].some(
       ({ worker, welcomedAt, endedAt, engine: on }) =>
         worker === holder.name &&
@@ -81,7 +92,8 @@ function checkRepeats(evidence: Evidence, call: CallEvidence, report: Report): v
   const runs = evidence.runs.filter(({ callId }) => callId === call.callId);
   if (expected === undefined) return;
   const attempts = new Set(runs.map(({ attempt }) => attempt)).size;
-  if (attempts > expected.maxAttempts) report('4.2', `${call.callId}: ran ${attempts} of ${expected.maxAttempts} attempts`);
+  if (attempts > expected.maxAttempts)
+    report('4.2', `${call.callId}: ran ${attempts} of ${expected.maxAttempts} attempts`);
   if (expected.safeToRepeat) return;
   runs.slice(1).forEach((run, index) => {
     const before = runs[index];
@@ -118,7 +130,11 @@ function checkEnd(evidence: Evidence, { callId, end }: CallEvidence, report: Rep
   const said = saidBy(run.end.outcome);
   if (outcome.case === 'result' && said !== text)
     report('4.5', `${callId}: ended with ${text}, but the worker said ${said}`, end.at.time);
-  if (outcome.case === 'error' && said !== undefined && !['invalid_output', 'invalid_answer'].includes(outcome.value.code))
+  if (
+    outcome.case === 'error' &&
+    said !== undefined &&
+    !['invalid_output', 'invalid_answer'].includes(outcome.value.code)
+  )
     report('4.5', `${callId}: ended with ${outcome.value.code}, but the worker said ${said}`, end.at.time);
 }
 

@@ -46,8 +46,10 @@ export function checkSlots({ facts, calls }: Evidence, report: Report): void {
           of(fact.worker).underWay.get(fact.stream)?.delete(fact.frame.value.leaseToken);
         break;
       case 'engine_read':
-        if (fact.frame.case === 'hello') announce(of(fact.worker), fact.frame.value.maxInFlight ?? 16, fact.time);
-        if (fact.frame.case === 'capacity') announce(of(fact.worker), fact.frame.value.maxInFlight, fact.time);
+        if (fact.frame.case === 'hello')
+          announce(of(fact.worker), fact.frame.value.maxInFlight ?? 16, fact.time);
+        if (fact.frame.case === 'capacity')
+          announce(of(fact.worker), fact.frame.value.maxInFlight, fact.time);
         break;
       case 'engine_wrote': {
         if (fact.frame.case !== 'dispatch') break;
@@ -60,10 +62,16 @@ export function checkSlots({ facts, calls }: Evidence, report: Report): void {
         const names = [...occupancy.running.values(), ...underWay.values()];
         const limit = Math.max(
           occupancy.limit,
-          ...occupancy.limits.filter(({ until }) => until > fact.time - RESERVED_FOR_MS).map((one) => one.limit),
+          ...occupancy.limits
+            .filter(({ until }) => until > fact.time - RESERVED_FOR_MS)
+            .map((one) => one.limit),
         );
         if (names.length > limit)
-          report('5.4', `${fact.worker} has ${names.length} dispatches, and its limit is ${limit}`, fact.time);
+          report(
+            '5.4',
+            `${fact.worker} has ${names.length} dispatches, and its limit is ${limit}`,
+            fact.time,
+          );
         if (tool === 'narrow' && names.filter((name) => name === 'narrow').length > 1)
           report('5.4', `${fact.worker} runs a tool twice at once that it offers once`, fact.time);
         break;

@@ -1,5 +1,5 @@
-import { AnswerVerdict } from '../../../gen/spindle/v1/result_pb.ts';
 import type { SessionEvent } from '../../../gen/spindle/v1/event_pb.ts';
+import { AnswerVerdict } from '../../../gen/spindle/v1/result_pb.ts';
 import type { Evidence, Report } from './evidence.ts';
 
 interface StreamState {
@@ -61,7 +61,10 @@ export function checkStreams(evidence: Evidence, report: Report): void {
     }
   }
 
-  function read(stream: StreamState, frame: Extract<typeof evidence.facts[number], { kind: 'engine_read' }>['frame']): void {
+  function read(
+    stream: StreamState,
+    frame: Extract<(typeof evidence.facts)[number], { kind: 'engine_read' }>['frame'],
+  ): void {
     if (frame.case === 'hello') {
       stream.instanceId = frame.value.instanceId;
       stream.number = frame.value.streamNumber;
@@ -72,7 +75,7 @@ export function checkStreams(evidence: Evidence, report: Report): void {
   function write(
     stream: StreamState,
     number: number,
-    frame: Extract<typeof evidence.facts[number], { kind: 'engine_wrote' }>['frame'],
+    frame: Extract<(typeof evidence.facts)[number], { kind: 'engine_wrote' }>['frame'],
     time: number,
   ): void {
     const where = `${stream.worker} on stream ${stream.number}`;
@@ -94,15 +97,21 @@ export function checkStreams(evidence: Evidence, report: Report): void {
     if (frame.case !== 'dispatch') return;
     const { leaseToken, sequence } = frame.value;
     const binding = bound.get(leaseToken);
-    if (binding === undefined) report('7.1', `dispatch ${leaseToken} to ${where} before it was durable`, time);
+    if (binding === undefined)
+      report('7.1', `dispatch ${leaseToken} to ${where} before it was durable`, time);
     else if (binding.instanceId !== stream.instanceId || binding.number !== stream.number)
-      report('4.3', `dispatch ${leaseToken} to ${where}, but it is bound to ${binding.instanceId} ${binding.number}`, time);
+      report(
+        '4.3',
+        `dispatch ${leaseToken} to ${where}, but it is bound to ${binding.instanceId} ${binding.number}`,
+        time,
+      );
     if (written.has(leaseToken)) report('4.3', `dispatch ${leaseToken} written again, to ${where}`, time);
     written.add(leaseToken);
     if (!stream.beating) report('5.1', `dispatch to ${where} before its first heartbeat`, time);
     if (stream.drained) report('5.9', `dispatch to ${where} after its drain_reply`, time);
     if (stream.sentAway) report('5.3', `dispatch to ${where} after its go-away`, time);
-    if (sequence !== stream.sequence + 1) report('5.6', `dispatch ${sequence} to ${where} after ${stream.sequence}`, time);
+    if (sequence !== stream.sequence + 1)
+      report('5.6', `dispatch ${sequence} to ${where} after ${stream.sequence}`, time);
     stream.sequence = sequence;
   }
 
@@ -112,7 +121,12 @@ export function checkStreams(evidence: Evidence, report: Report): void {
     if (verdict === AnswerVerdict.RECORDED || verdict === AnswerVerdict.DUPLICATE) {
       if (record !== 'own') report('7.1', `${where} was told that its answer to ${token} is on record`, time);
     } else if (verdict === AnswerVerdict.REFUSED) {
-      if (record !== 'own') report('7.1', `${where} was told that its answer to ${token} was refused, and no record says so`, time);
+      if (record !== 'own')
+        report(
+          '7.1',
+          `${where} was told that its answer to ${token} was refused, and no record says so`,
+          time,
+        );
     } else if (verdict === AnswerVerdict.STALE) {
       const known = bound.get(token);
       const foreign = known !== undefined && where.indexOf(known.instanceId) < 0;

@@ -19,7 +19,12 @@ interface Wait {
   readonly call: CallEvidence | undefined;
   readonly as: 'first' | 'joining' | 'clashing';
   readonly wantsAll: boolean;
-  readonly told: { readonly name: string; readonly index: number; readonly time: number; readonly kind: CallUpdate['kind'] }[];
+  readonly told: {
+    readonly name: string;
+    readonly index: number;
+    readonly time: number;
+    readonly kind: CallUpdate['kind'];
+  }[];
   lost: string | undefined;
 }
 
@@ -41,7 +46,14 @@ export function checkWaits(evidence: Evidence, report: Report): void {
       case 'asked': {
         const { wait, as, wantsAll } = fact;
         if (!first.has(fact.callId)) first.set(fact.callId, wait);
-        waits.set(wait, { wait, as, wantsAll, call: evidence.calls.get(fact.callId), told: [], lost: undefined });
+        waits.set(wait, {
+          wait,
+          as,
+          wantsAll,
+          call: evidence.calls.get(fact.callId),
+          told: [],
+          lost: undefined,
+        });
         break;
       }
       case 'told': {
@@ -58,12 +70,14 @@ export function checkWaits(evidence: Evidence, report: Report): void {
         break;
       }
       case 'caller_knows':
-        if (fact.end.case === 'finished') sameEnd(evidence.calls.get(fact.callId), fact.end.value, 'the caller', fact.time);
+        if (fact.end.case === 'finished')
+          sameEnd(evidence.calls.get(fact.callId), fact.end.value, 'the caller', fact.time);
         break;
       case 'settled': {
         const said = endText(evidence.calls.get(fact.callId));
         const counts = fact.verdict === AnswerVerdict.RECORDED || fact.verdict === AnswerVerdict.DUPLICATE;
-        if (counts && said !== fact.text) report('4.9', `${fact.callId}: settled with ${fact.text}, ended with ${said}`, fact.time);
+        if (counts && said !== fact.text)
+          report('4.9', `${fact.callId}: settled with ${fact.text}, ended with ${said}`, fact.time);
         if (counts && !endedBy(evidence.calls.get(fact.callId), index))
           report('7.1', `${fact.callId}: a settlement was confirmed before it was durable`, fact.time);
         break;
@@ -81,7 +95,8 @@ export function checkWaits(evidence: Evidence, report: Report): void {
   function checkWait({ wait, as, wantsAll, call, told, lost }: Wait): void {
     if (as === 'clashing') {
       if (told.length > 0) report('4.12', `${wait}: joined a call with other arguments`, told[0]?.time);
-      if (lost !== undefined && lost !== 'call_id_conflict' && !PASSING.has(lost)) report('4.12', `${wait}: refused with ${lost}`);
+      if (lost !== undefined && lost !== 'call_id_conflict' && !PASSING.has(lost))
+        report('4.12', `${wait}: refused with ${lost}`);
       return;
     }
     if (lost !== undefined && !PASSING.has(lost)) report('4.12', `${wait}: refused with ${lost}`);
@@ -93,12 +108,18 @@ export function checkWaits(evidence: Evidence, report: Report): void {
     const last = told.at(-1);
     if (last?.kind.case === 'finished') sameEnd(call, last.kind.value, wait, last.time);
     if (!wantsAll) {
-      if (told.length !== 1 || last?.name !== 'finished') report('4.5', `${wait}: asked for the end alone, and was told ${names(told)}`);
+      if (told.length !== 1 || last?.name !== 'finished')
+        report('4.5', `${wait}: asked for the end alone, and was told ${names(told)}`);
       return;
     }
     const notices = noticesOf(call);
     const fits = notices.some((_, start) => follows(notices, start, told));
-    if (!fits) report('4.5', `${wait}: was told ${names(told)}, of ${notices.map(({ name }) => name).join(', ')}`, last?.time);
+    if (!fits)
+      report(
+        '4.5',
+        `${wait}: was told ${names(told)}, of ${notices.map(({ name }) => name).join(', ')}`,
+        last?.time,
+      );
     if (first.get(call.callId) === wait && told[0]?.name !== 'queued')
       report('4.5', `${wait}: the first update is ${told[0]?.name}`, told[0]?.time);
   }
@@ -145,7 +166,9 @@ function noticesOf({ records }: CallEvidence): Notice[] {
 }
 
 function nameOf(kind: CallUpdate['kind']): string {
-  return kind.case === 'started' || kind.case === 'retrying' ? `${kind.case} ${kind.value.attempt}` : (kind.case ?? '');
+  return kind.case === 'started' || kind.case === 'retrying'
+    ? `${kind.case} ${kind.value.attempt}`
+    : (kind.case ?? '');
 }
 
 /** What somebody who comes now is told first. */

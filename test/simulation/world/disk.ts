@@ -176,6 +176,9 @@ export function createDisk(scheduler: Scheduler, dice: Dice, history: History): 
               .map(({ key }) => key.sessionId),
           };
         },
+        // Simulated time is far shorter than any retention: nothing is old enough to be removed.
+        prune: async () => ({ removed: [], more: false }),
+        unreferenced: async () => [],
         async close() {
           broken = true;
         },
@@ -197,6 +200,9 @@ export function createDisk(scheduler: Scheduler, dice: Dice, history: History): 
           return (async function* () {
             yield bytes;
           })();
+        },
+        async *collect() {
+          await wait();
         },
         async close() {
           broken = true;

@@ -60,7 +60,13 @@ export type Fact =
       readonly outcome: AnswerOutcome;
     }
   /** A caller's request reached an engine; what that says about the wait follows as `told` and `wait_lost`. */
-  | { readonly kind: 'asked'; readonly wait: string; readonly callId: string; readonly as: 'first' | 'joining' | 'clashing'; readonly wantsAll: boolean }
+  | {
+      readonly kind: 'asked';
+      readonly wait: string;
+      readonly callId: string;
+      readonly as: 'first' | 'joining' | 'clashing';
+      readonly wantsAll: boolean;
+    }
   | {
       readonly kind: 'told';
       readonly wait: string;
