@@ -84,10 +84,7 @@ function lateAnswer(call: Call, lease: Lease, answer: WorkerAnswer): Draft {
 
 /** A result that breaks its output schema never reaches a model, and is not retried (3.2). */
 export function mismatched(call: Call, mismatch: string, lease?: Lease): Draft {
-  const error = failure(
-    'invalid_output',
-    `The result of ${call.name} does not match its output schema: ${mismatch}`,
-  );
+  const error = failure('invalid_output', `The result of ${call.name} is refused. ${mismatch}`);
   return finish(call, { error }, lease);
 }
 

@@ -20,9 +20,9 @@ export function checkResult(validator: Validator, result: ToolResult): string | 
     case 'matches':
       return undefined;
     case 'spent':
-      return 'The result is too large to check against the output schema.';
+      return 'It is too large to check against the output schema.';
     case 'differs':
-      return `The result does not match the output schema: ${listViolations(validator.explain(output.value))}`;
+      return `It does not match the tool's output schema: ${listViolations(validator.explain(output.value))}`;
   }
 }
 
@@ -35,7 +35,7 @@ function outputOf({ structuredJson, content }: ToolResult): Output {
   if (structuredJson !== undefined) {
     const reading = readJson(structuredJson, OUTPUT_LIMITS);
     if (reading.kind === 'json') return { kind: 'value', value: JSON.parse(structuredJson) };
-    return { kind: 'unusable', reason: `The result's structured_json is not usable: ${reading.problem}.` };
+    return { kind: 'unusable', reason: `Its structured_json is not usable: ${reading.problem}.` };
   }
   const [block, ...others] = content;
   if (block?.kind.case !== 'text' || others.length > 0) {

@@ -203,6 +203,7 @@ export function createDisk(scheduler: Scheduler, dice: Dice, history: History): 
         },
         async *collect() {
           await wait();
+          yield* [];
         },
         async close() {
           broken = true;

@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+/** The sections of docs/protocol.md that are built. A section joins the list with its first rule. */
+const BUILT_SECTIONS = [1, 2, 3, 4, 5, 7, 9];
+/** Rules of those sections that are not built yet; docs/roadmap.md says when they will be. */
+const NOT_BUILT = new Set(['1.10', '2.6', '3.5', '5.13', '9.2']);
+
+const root = resolve(import.meta.dirname, '..');
+
+/** The numbers of the rules on the page, in order. */
+function rulesOf(page: string): string[] {
+  return [...page.matchAll(/^(\d+\.\d+) /gm)].flatMap((match) => match[1] ?? []);
+}
+
+/** The rules that titles of tests name: `it('4.5: …')`, also several, as in `describe('2.1, 2.2: …')`. */
+function rulesNamedBy(source: string): string[] {
+  const titles = [...source.matchAll(/\b(?:it|test|describe)(?:\.\w+(?:\([^)]*\))?)*\(\s*[`'"]([^`'"]*)/g)];
+  return titles.flatMap(([, title = '']) => {
+    const named = /^\d+\.\d+(?:(?:, | and )\d+\.\d+)*/.exec(title)?.[0] ?? '';
+    return named.match(/\d+\.\d+/g) ?? [];
+  });
+}
+
+function testSources(): string[] {
+  return readdirSync(join(root, 'test'), { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'));
+}
+
+describe('the rules of docs/protocol.md', () => {
+  const rules = rulesOf(readFileSync(join(root, 'docs/protocol.md'), 'utf8'));
+  const named = new Set(testSources().flatMap(rulesNamedBy));
+
+  it('are each named by the title of a test, in every section that is built', () => {
+    const built = rules.filter((rule) => BUILT_SECTIONS.includes(Number(rule.split('.')[0])));
+    expect(built.length).toBeGreaterThan(40);
+    expect(built.filter((rule) => !named.has(rule) && !NOT_BUILT.has(rule))).toEqual([]);
+  });
+
+  it('are all on the page that tests name', () => {
+    expect([...named].filter((rule) => !rules.includes(rule))).toEqual([]);
+  });
+
+  it('that are not built are not claimed by a test', () => {
+    expect([...NOT_BUILT].filter((rule) => named.has(rule))).toEqual([]);
+  });
+});
