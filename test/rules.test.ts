@@ -14,13 +14,10 @@ function rulesOf(page: string): string[] {
   return [...page.matchAll(/^(\d+\.\d+) /gm)].flatMap((match) => match[1] ?? []);
 }
 
-/** The rules that titles of tests name: `it('4.5: …')`, also several, as in `describe('2.1, 2.2: …')`. */
+/** The rules that titles of tests name: `it('4.5: …')`, also several, as in `it.each(…)('2.1, 2.2: …')`. */
 function rulesNamedBy(source: string): string[] {
-  const titles = [...source.matchAll(/\b(?:it|test|describe)(?:\.\w+(?:\([^)]*\))?)*\(\s*[`'"]([^`'"]*)/g)];
-  return titles.flatMap(([, title = '']) => {
-    const named = /^\d+\.\d+(?:(?:, | and )\d+\.\d+)*/.exec(title)?.[0] ?? '';
-    return named.match(/\d+\.\d+/g) ?? [];
-  });
+  const titles = source.matchAll(/\(\s*[`'"](\d+\.\d+(?:(?:, | and )\d+\.\d+)*): /g);
+  return [...titles].flatMap(([, rules = '']) => rules.match(/\d+\.\d+/g) ?? []);
 }
 
 function testSources(): string[] {
