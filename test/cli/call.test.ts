@@ -73,12 +73,13 @@ describe('spindle call', () => {
   });
 
   it('shows progress while it waits', async () => {
-    const { stdout, stderr } = await client(['call', 'wait', '{"ms":30}']);
+    const { stdout, stderr } = await client(['call', 'wait', '{"ms":300}']);
     expect(stdout).toBe('waited\n');
-    expect(stderr).toBe('0 of 30  Waiting\n');
+    expect(stderr).toBe('0 of 300  Waiting\n');
   });
 
   it('leaves with 5 once its time to wait is over, and the call goes on', async () => {
+    await client(['call', 'wait', '{"ms":60000}', '--start', '--call-id', 'long']);
     const waiting = await client(['call', 'wait', '{"ms":60000}', '--timeout', '50ms', '--call-id', 'long']);
     expect(waiting.code).toBe(5);
     expect(waiting.stderr).toMatch(/call long did not end within 50 ms/i);

@@ -40,6 +40,17 @@ describe('docs/errors.md', () => {
   });
 });
 
+describe('docs/operating.md', () => {
+  it('has every setting, with its variable', () => {
+    const settings = [...page('src/config.ts').matchAll(/^ {2}(\w+): '(SPINDLE_\w+)',$/gm)].map(
+      ([, setting, variable]) => [setting, `\`${variable}\``],
+    );
+    const documented = rows(page('docs/operating.md')).map(([setting, variable]) => [setting, variable]);
+    expect(settings.length).toBeGreaterThan(5);
+    for (const setting of settings) expect(documented).toContainEqual(setting);
+  });
+});
+
 describe('docs/cli.md', () => {
   it('has every exit code', () => {
     const codes = [...page('docs/cli.md').matchAll(/^\| (\d+) +\|/gm)].map(([, code]) => Number(code));
