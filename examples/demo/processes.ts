@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -25,7 +27,8 @@ export function start(script: string, args: readonly string[], folder: string): 
   const environment = Object.entries(process.env).filter(([name]) => !name.startsWith('SPINDLE_'));
   const child: ChildProcess = spawn(process.execPath, [script, ...args], {
     cwd: folder,
-    env: Object.fromEntries(environment),
+    // Compiled code is kept where `spindle` keeps it: the second run starts faster.
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'), ...Object.fromEntries(environment) },
     stdio: 'pipe',
   });
   const { stdin, stdout, stderr, pid } = child;

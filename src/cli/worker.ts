@@ -15,7 +15,7 @@ import { EXIT } from './exit-code.ts';
 import { exportedTools } from './exported-tools.ts';
 import { countOption } from './option-value.ts';
 import { signatureOf } from './signature.ts';
-import { oneLine, styled, table } from './style.ts';
+import { lengthOfTime, oneLine, styled, table } from './style.ts';
 
 interface WorkerFlags extends ConnectionFlags {
   readonly name?: string;
@@ -117,9 +117,9 @@ function tell(status: WorkerStatus, address: string, json: boolean): void {
 function statusText(status: WorkerStatus, address: string): string | undefined {
   switch (status.kind) {
     case 'connected':
-      return status.streamNumber > 1 ? `Connected to ${address} again.` : undefined;
+      return status.streamNumber > 1 ? `Connected to ${address}.` : undefined;
     case 'disconnected':
-      return `No connection to ${address} (${oneLine(status.message)}). Trying again in ${Math.round(status.retryInMs)} ms.`;
+      return `${disconnection(status, address)} Trying again in ${lengthOfTime(status.retryInMs)}.`;
     case 'go_away':
       return `The engine asked to reconnect (${status.reason}).`;
     case 'tools_refused':
@@ -137,4 +137,9 @@ function statusText(status: WorkerStatus, address: string): string | undefined {
     case 'stopped':
       return status.unfinished === 0 ? undefined : `Stopped with ${status.unfinished} calls unfinished.`;
   }
+}
+
+function disconnection({ message }: { readonly message: string }, address: string): string {
+  if (message.includes('ECONNREFUSED')) return `No engine answers at ${address}.`;
+  return `The connection to ${address} ended: ${oneLine(message)}.`;
 }

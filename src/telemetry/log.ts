@@ -41,6 +41,8 @@ export function createLog({
           messageKey: 'event',
           translateTime: 'SYS:HH:MM:ss.l',
           singleLine: true,
+          // These are facts like the others, and stay on their line.
+          errorLikeObjectKeys: [],
         })
       : pino.destination({ dest: descriptor, sync: true }),
   );

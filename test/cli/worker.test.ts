@@ -1,0 +1,52 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { serve, spindle, start, temporaryFolder } from './spindle.ts';
+
+const TOOLS = join(import.meta.dirname, 'tools.ts');
+
+describe('spindle worker', () => {
+  it('serves what a module exports, alone, in arrays and in toolchains, each once', async () => {
+    await using engine = await serve();
+    await using worker = start(['worker', TOOLS, '--name', 'mine', '--address', engine.address, '--json']);
+    const [line] = await worker.says(/^\{"ready".*/m);
+    const { ready } = JSON.parse(line);
+    expect(ready).toMatchObject({ worker: 'mine', address: engine.address });
+    expect(ready.tools.toSorted()).toEqual(['ask', 'draw', 'greet', 'sum', 'wait']);
+  });
+
+  it('5.9: lets a running call end after SIGTERM, and leaves with 0', async () => {
+    await using engine = await serve();
+    await using worker = start(['worker', TOOLS, '--address', engine.address]);
+    await worker.says(/serves at/);
+    const call = start(['call', 'wait', '{"ms":400}', '--address', engine.address]);
+    await call.says(/Waiting/);
+    worker.kill('SIGTERM');
+    expect(await call.ended).toMatchObject({ code: 0, stdout: 'waited\n' });
+    expect((await worker.ended).code).toBe(0);
+  });
+
+  it('5.3: tries again where no engine answers, and says so', async () => {
+    await using worker = start(['worker', TOOLS, '--address', '127.0.0.1:1']);
+    await worker.says(/No engine answers at 127\.0\.0\.1:1\. Trying again in/);
+    worker.kill('SIGTERM');
+    expect((await worker.ended).code).toBe(0);
+  });
+
+  it.each([
+    ['exports no tool', 'export const nothing = 1;', /exports no tool.*defineTool/s],
+    ['throws while it is loaded', "throw new Error('no licence');", /cannot be loaded.*no licence/s],
+  ])('leaves with 2 for a module that %s', async (_, source, message) => {
+    await using folder = await temporaryFolder();
+    await writeFile(join(folder.path, 'tools.ts'), source);
+    const { code, stderr } = await spindle(['worker', 'tools.ts'], { folder: folder.path });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+  });
+
+  it('leaves with 2 for a file that is not there', async () => {
+    const { code, stderr } = await spindle(['worker', 'missing.ts']);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/missing\.ts cannot be loaded/);
+  });
+});
