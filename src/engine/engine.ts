@@ -10,6 +10,7 @@ import { accepted, type Outcome, type Refusal, refused } from '../core/refusal.t
 import type { Instant, Millis } from '../core/time.ts';
 import type { Schemas } from '../schema/schemas.ts';
 import { type Alarms, createAlarms } from './alarms.ts';
+import { createAppends } from './appends.ts';
 import { type Calls, createCalls } from './calls.ts';
 import { createDefinitions, type Definitions } from './definitions.ts';
 import { createEffects } from './effects.ts';
@@ -88,11 +89,7 @@ export function buildEngine(options: EngineOptions): Engine {
     journal,
     runner: {
       clock,
-      append: async (key, expectedSequence, events, head) => {
-        const [outcome] = await journal.append([{ key, expectedSequence, events, head }]);
-        if (outcome === undefined) throw new Error('the journal answered no outcome for an append');
-        return outcome;
-      },
+      append: createAppends(journal),
       perform: (runner, effect) => effects.perform(runner, effect),
       alarm: (runner, at) => alarms.set(runner, at),
       settled(runner) {
