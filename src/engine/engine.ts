@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { RetryPolicies } from '../../gen/spindle/v1/retry_pb.ts';
 import { digestOfUri } from '../core/blob-uri.ts';
@@ -70,7 +70,7 @@ export interface Shared {
 export function idempotencyKey({ tenant, sessionId }: SessionKey, { callId, requestedAt }: Call): string {
   // The time tells a call apart from an older one of the same id that is not retained any more.
   const identity = JSON.stringify([tenant, sessionId, callId, requestedAt]);
-  return createHash('sha256').update(identity).digest('base64url').slice(0, 22);
+  return hash('sha256', identity, 'base64url').slice(0, 22);
 }
 
 export function buildEngine(options: EngineOptions): Engine {
