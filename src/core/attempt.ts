@@ -1,9 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import {
-  ToolCallAttemptFailedSchema,
-  type ToolCallFinished,
-  ToolCallFinishedSchema,
-} from '../../gen/spindle/v1/event_pb.ts';
+import { ToolCallAttemptFailedSchema, type ToolCallFinished } from '../../gen/spindle/v1/event_pb.ts';
 import type { Failure, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
 import { type Call, type Lease, mayHaveTakenEffect, totalDeadline } from './call.ts';
 import { about, type Draft } from './event.ts';
@@ -23,14 +19,15 @@ export function finish(
   by?: Lease,
   attempts: number = attemptsTaken(call),
 ): Draft {
-  const value: ToolCallFinished = create(ToolCallFinishedSchema, {
+  const value: ToolCallFinished = {
+    $typeName: 'spindle.v1.ToolCallFinished',
     callId: call.callId,
     attempts,
     outcome:
       'result' in outcome
         ? { case: 'result', value: outcome.result }
         : { case: 'error', value: outcome.error },
-  });
+  };
   return { kind: { case: 'toolCallFinished', value }, journal: about(by) };
 }
 

@@ -1,10 +1,4 @@
-import { create } from '@bufbuild/protobuf';
-import {
-  type JournalData,
-  JournalDataSchema,
-  type SessionEvent,
-  SessionEventSchema,
-} from '../../gen/spindle/v1/event_pb.ts';
+import type { JournalData, SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
 import type { Lease } from './call.ts';
 import type { Session } from './session.ts';
 import { type Instant, timestamp } from './time.ts';
@@ -20,18 +14,33 @@ export interface Draft {
 /** Gives drafts their place in the log. */
 export function record(session: Session, at: Instant, drafts: readonly Draft[]): SessionEvent[] {
   const occurredAt = timestamp(at);
-  return drafts.map((draft, index) =>
-    create(SessionEventSchema, {
-      sessionId: session.sessionId,
-      sequence: session.sequence + 1 + index,
-      occurredAt,
-      kind: draft.kind,
-      ...(draft.journal === undefined ? {} : { journal: draft.journal }),
-    }),
-  );
+  return drafts.map(({ kind, journal }, index) => ({
+    $typeName: 'spindle.v1.SessionEvent',
+    sessionId: session.sessionId,
+    sequence: session.sequence + 1 + index,
+    occurredAt,
+    turnId: '',
+    kind,
+    journal,
+  }));
 }
 
 /** Says which dispatch an event is about. */
 export function about(lease: Pick<Lease, 'token'> | undefined): JournalData | undefined {
-  return lease === undefined ? undefined : create(JournalDataSchema, { leaseToken: lease.token });
+  return lease === undefined ? undefined : journalData({ leaseToken: lease.token });
+}
+
+/**
+ * What the journal alone needs. Messages that every call makes are written as literals like this one: the compiler
+ * asks for each field, and they cost a fraction of what `create` takes, in time and in memory.
+ */
+export function journalData(given: Partial<JournalData>): JournalData {
+  return {
+    $typeName: 'spindle.v1.JournalData',
+    leaseToken: given.leaseToken ?? '',
+    workerInstanceId: given.workerInstanceId ?? '',
+    workerStreamNumber: given.workerStreamNumber ?? 0,
+    traceContext: given.traceContext ?? {},
+    caller: given.caller,
+  };
 }

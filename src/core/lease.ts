@@ -1,13 +1,13 @@
 import { create } from '@bufbuild/protobuf';
 import {
-  JournalDataSchema,
-  ToolCallDispatchedSchema,
+  CallTermsSchema,
+  type ToolCallDispatched,
   ToolCallRequeuedSchema,
 } from '../../gen/spindle/v1/event_pb.ts';
 import { afterDispatch, endAttempt, finish } from './attempt.ts';
 import { type Call, earlier, type Lease, totalDeadline } from './call.ts';
 import type { LoseLease, Placement, RejectLease } from './command.ts';
-import { about, type Draft } from './event.ts';
+import { about, type Draft, journalData } from './event.ts';
 import { requeued } from './evolve.ts';
 import { MAX_REQUEUES } from './limits.ts';
 import { policyMessage } from './policy.ts';
@@ -24,17 +24,19 @@ export function place(call: Call, placement: Placement, at: Instant): Draft {
     return finish(call, { error: recheck.inputFailure });
   }
   const { runTimeout } = policy;
-  const total = totalDeadline({ ...call, policy });
+  const total = totalDeadline(terms === undefined ? call : { ...call, policy });
   const until = earlier(runTimeout === undefined ? undefined : at + runTimeout, total);
-  const value = create(ToolCallDispatchedSchema, {
+  const value: ToolCallDispatched = {
+    $typeName: 'spindle.v1.ToolCallDispatched',
     callId: call.callId,
     attempt: call.attempt,
     workerName: placement.workerName,
-    ...(until === undefined ? {} : { deadline: timestamp(until) }),
-    ...(recheck === undefined ? {} : { toolDigest: recheck.toolDigest, input: recheck.input }),
-    ...(terms === undefined ? {} : { terms: { ...terms, policy: policyMessage(terms.policy) } }),
-  });
-  const journal = create(JournalDataSchema, {
+    deadline: until === undefined ? undefined : timestamp(until),
+    toolDigest: recheck?.toolDigest ?? '',
+    input: recheck?.input,
+    terms: terms && create(CallTermsSchema, { ...terms, policy: policyMessage(terms.policy) }),
+  };
+  const journal = journalData({
     leaseToken: placement.leaseToken,
     workerInstanceId: placement.instanceId,
     workerStreamNumber: placement.streamNumber,

@@ -48,9 +48,15 @@ function overlay(policy: Policy, layer: RetryPolicy): Policy {
   };
 }
 
+/** Of policies that were written, their message, and back: the calls of a tool share one of each. */
+const messages = new WeakMap<Policy, RetryPolicy>();
+const policies = new WeakMap<RetryPolicy, Policy>();
+
 /** The form in which an event keeps a merged policy. */
 export function policyMessage(policy: Policy): RetryPolicy {
-  return create(RetryPolicySchema, {
+  const known = messages.get(policy);
+  if (known !== undefined) return known;
+  const message = create(RetryPolicySchema, {
     queueTimeout: optionalDuration(policy.queueTimeout),
     runTimeout: optionalDuration(policy.runTimeout),
     totalTimeout: optionalDuration(policy.totalTimeout),
@@ -60,13 +66,16 @@ export function policyMessage(policy: Policy): RetryPolicy {
     maxBackoff: duration(policy.maxBackoff),
     backoffMultiplier: policy.backoffMultiplier,
   });
+  messages.set(policy, message);
+  policies.set(message, policy);
+  return message;
 }
 
 const NO_BOUNDS: Policy = { maxAttempts: 1, initialBackoff: 0, maxBackoff: 0, backoffMultiplier: 1 };
 
 /** Reads back what policyMessage wrote. */
 export function policyOf(message: RetryPolicy | undefined): Policy {
-  return mergePolicies(NO_BOUNDS, message);
+  return (message && policies.get(message)) ?? mergePolicies(NO_BOUNDS, message);
 }
 
 function optionalDuration(millis: Millis | undefined) {

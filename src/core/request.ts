@@ -1,9 +1,9 @@
-import { create } from '@bufbuild/protobuf';
-import { JournalDataSchema, ToolCallRequestedSchema } from '../../gen/spindle/v1/event_pb.ts';
+import type { ToolCallRequested } from '../../gen/spindle/v1/event_pb.ts';
 import { ToolHandler } from '../../gen/spindle/v1/tool_pb.ts';
 import { finish } from './attempt.ts';
 import type { Call } from './call.ts';
 import type { RequestCall } from './command.ts';
+import { journalData } from './event.ts';
 import { requestedCall } from './evolve.ts';
 import { place } from './lease.ts';
 import { policyMessage } from './policy.ts';
@@ -19,8 +19,9 @@ export function decideRequest(session: Session, command: RequestCall): Ruling {
   const existing = session.calls.get(command.callId);
   if (existing !== undefined) return isSame(existing, command) ? NOTHING : conflict(command);
   const { caller, traceContext } = command;
-  const journal = create(JournalDataSchema, { caller, traceContext: { ...traceContext } });
-  const value = create(ToolCallRequestedSchema, {
+  const journal = journalData({ caller, traceContext: { ...traceContext } });
+  const value: ToolCallRequested = {
+    $typeName: 'spindle.v1.ToolCallRequested',
     callId: command.callId,
     toolDigest: command.toolDigest,
     name: command.name,
@@ -30,8 +31,8 @@ export function decideRequest(session: Session, command: RequestCall): Ruling {
     handler: ToolHandler.WORKER,
     safeToRepeat: command.safeToRepeat,
     requireValidInput: command.requireValidInput,
-    ...(command.ownTerms === undefined ? {} : { ownTerms: command.ownTerms }),
-  });
+    ownTerms: command.ownTerms,
+  };
   const call = requestedCall(value, journal, command.at);
   const requested = { kind: { case: 'toolCallRequested', value }, journal } as const;
   if (command.unservable !== undefined)

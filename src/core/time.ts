@@ -1,5 +1,4 @@
-import { create } from '@bufbuild/protobuf';
-import { type Duration, DurationSchema, type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
+import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
 
 /** Milliseconds since 1970 by the engine's clock. It never goes back within a process (7.2). */
 export type Instant = number;
@@ -8,7 +7,8 @@ export type Millis = number;
 
 export function timestamp(instant: Instant): Timestamp {
   const seconds = Math.floor(instant / 1_000);
-  return create(TimestampSchema, { seconds: BigInt(seconds), nanos: nanosOf(instant - seconds * 1_000) });
+  const nanos = nanosOf(instant - seconds * 1_000);
+  return { $typeName: 'google.protobuf.Timestamp', seconds: BigInt(seconds), nanos };
 }
 
 export function instantOf(time: Timestamp): Instant {
@@ -17,7 +17,8 @@ export function instantOf(time: Timestamp): Instant {
 
 export function duration(millis: Millis): Duration {
   const seconds = Math.trunc(millis / 1_000);
-  return create(DurationSchema, { seconds: BigInt(seconds), nanos: nanosOf(millis - seconds * 1_000) });
+  const nanos = nanosOf(millis - seconds * 1_000);
+  return { $typeName: 'google.protobuf.Duration', seconds: BigInt(seconds), nanos };
 }
 
 export function millisOf(length: Duration): Millis {

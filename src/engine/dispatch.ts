@@ -2,8 +2,8 @@ import { create } from '@bufbuild/protobuf';
 import { ActionSchema, DecisionSchema, ToolErrorActionSchema } from '../../gen/spindle/v1/action_pb.ts';
 import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
 import type { ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
-import { ToolExecuteSchema, TriggerSchema } from '../../gen/spindle/v1/trigger_pb.ts';
-import { type Dispatch, DispatchSchema } from '../../gen/spindle/v1/worker_service_pb.ts';
+import type { ToolExecute } from '../../gen/spindle/v1/trigger_pb.ts';
+import type { Dispatch } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { Call, Lease } from '../core/call.ts';
 import { failure } from '../core/failure.ts';
 import { duration, type Instant, timestamp } from '../core/time.ts';
@@ -34,30 +34,37 @@ export function dispatchMessage(
 ): Dispatch {
   const input = lease.input ?? call.input;
   const until = call.phase.kind === 'dispatched' ? call.phase.until : undefined;
-  const execute = create(ToolExecuteSchema, {
+  const execute: ToolExecute = {
+    $typeName: 'spindle.v1.ToolExecute',
     callId: call.callId,
     name: call.name,
     arguments: call.arguments,
+    input,
     attempt: lease.attempt,
+    deadline: until === undefined ? undefined : timestamp(until),
+    timeRemaining: until === undefined ? undefined : duration(Math.max(until - now, 0)),
     idempotencyKey,
-  });
-  if (input !== undefined) execute.input = input;
-  if (until !== undefined) {
-    execute.deadline = timestamp(until);
-    execute.timeRemaining = duration(Math.max(until - now, 0));
-  }
-  if (call.checkpoint !== undefined) execute.checkpoint = call.checkpoint;
-  if (call.resumed !== undefined) execute.resumed = call.resumed;
-  const dispatch = create(DispatchSchema, {
-    trigger: create(TriggerSchema, { kind: { case: 'toolExecute', value: execute } }),
-    sessionId,
-    traceContext: { ...call.traceContext },
-  });
-  if (call.caller !== undefined) dispatch.caller = call.caller;
+    checkpoint: call.checkpoint ?? NO_CHECKPOINT,
+    resumed: call.resumed,
+  };
   const proposed = inputFailure(call.name, input);
-  if (proposed !== undefined) dispatch.proposed = proposalOf(proposed);
-  return dispatch;
+  return {
+    $typeName: 'spindle.v1.Dispatch',
+    // The worker's stream fills in these two (Workers.dispatch).
+    leaseToken: '',
+    sequence: 0,
+    trigger: { $typeName: 'spindle.v1.Trigger', kind: { case: 'toolExecute', value: execute } },
+    proposed: proposed && proposalOf(proposed),
+    sessionId,
+    turnId: '',
+    agentId: '',
+    caller: call.caller,
+    traceContext: { ...call.traceContext },
+    context: undefined,
+  };
 }
+
+const NO_CHECKPOINT = new Uint8Array();
 
 function proposalOf(error: Failure) {
   const action = create(ToolErrorActionSchema, { error });

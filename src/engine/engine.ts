@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { RetryPolicies } from '../../gen/spindle/v1/retry_pb.ts';
 import { digestOfUri } from '../core/blob-uri.ts';
@@ -10,6 +10,7 @@ import { accepted, type Outcome, type Refusal, refused } from '../core/refusal.t
 import type { Instant, Millis } from '../core/time.ts';
 import type { Schemas } from '../schema/schemas.ts';
 import { type Alarms, createAlarms } from './alarms.ts';
+import { createAppends } from './appends.ts';
 import { type Calls, createCalls } from './calls.ts';
 import { createDefinitions, type Definitions } from './definitions.ts';
 import { createEffects } from './effects.ts';
@@ -69,7 +70,7 @@ export interface Shared {
 export function idempotencyKey({ tenant, sessionId }: SessionKey, { callId, requestedAt }: Call): string {
   // The time tells a call apart from an older one of the same id that is not retained any more.
   const identity = JSON.stringify([tenant, sessionId, callId, requestedAt]);
-  return createHash('sha256').update(identity).digest('base64url').slice(0, 22);
+  return hash('sha256', identity, 'base64url').slice(0, 22);
 }
 
 export function buildEngine(options: EngineOptions): Engine {
@@ -88,11 +89,7 @@ export function buildEngine(options: EngineOptions): Engine {
     journal,
     runner: {
       clock,
-      append: async (key, expectedSequence, events, head) => {
-        const [outcome] = await journal.append([{ key, expectedSequence, events, head }]);
-        if (outcome === undefined) throw new Error('the journal answered no outcome for an append');
-        return outcome;
-      },
+      append: createAppends(journal),
       perform: (runner, effect) => effects.perform(runner, effect),
       alarm: (runner, at) => alarms.set(runner, at),
       settled(runner) {

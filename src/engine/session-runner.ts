@@ -12,7 +12,9 @@ import type { AnswerRuling } from '../core/ruling.ts';
 import type { Session } from '../core/session.ts';
 import type { Instant } from '../core/time.ts';
 import { wakeup } from '../core/timers.ts';
-import type { AppendOutcome, Clock, SessionHead, SessionKey } from './ports.ts';
+import { unreachable } from '../core/unreachable.ts';
+import type { AppendSession } from './appends.ts';
+import type { Clock, SessionHead, SessionKey } from './ports.ts';
 import { updateOf } from './updates.ts';
 import type { CallWatcher } from './watchers.ts';
 
@@ -29,12 +31,7 @@ export interface RunnerOptions {
   readonly clock: Clock;
   /** What the journal keeps beside the log; `unfinished` is filled in here. */
   readonly head: Omit<SessionHead, 'unfinished'>;
-  readonly append: (
-    key: SessionKey,
-    expectedSequence: number,
-    events: readonly SessionEvent[],
-    head: SessionHead,
-  ) => Promise<AppendOutcome>;
+  readonly append: AppendSession;
   readonly perform: (runner: SessionRunner, effect: Effect) => void;
   /** Sets the one alarm of the session. */
   readonly alarm: (runner: SessionRunner, at: Instant | undefined) => void;
@@ -110,8 +107,8 @@ export class SessionRunner {
       reply(refused('overloaded', `${MAX_MAILBOX} commands wait for this session, which is its limit`));
       return;
     }
-    this.#mailbox.push({ command, reply });
-    if (!this.#appending) this.#step();
+    if (this.#appending) this.#mailbox.push({ command, reply });
+    else this.#step([{ command, reply }]);
   }
 
   /** Looks at the clocks, and does what is owed by now. */
@@ -139,45 +136,46 @@ export class SessionRunner {
     this.#tell(create(CallUpdateSchema, { callId, kind: { case: 'progress', value: progress } }));
   }
 
-  /** Decides everything that waits, and appends it at once. */
-  #step(): void {
-    const letters = this.#mailbox;
-    this.#mailbox = [];
+  /** Decides what waited, and appends all that it leads to at once. */
+  #step(letters: readonly Letter[]): void {
+    const before = this.session.sequence;
+    let session = this.session;
     const events: SessionEvent[] = [];
-    const replies: (() => void)[] = [];
-    const before = this.session;
-    let session = before;
-    for (const { command, reply } of letters) {
+    const outcomes = letters.map(({ command }): Outcome<Done> => {
       const decided = decide(session, command);
-      if (decided.kind === 'refused') {
-        replies.push(() => reply({ ok: false, refusal: decided.refusal }));
-        continue;
-      }
-      for (const event of decided.events) {
-        session = evolve(session, event);
-        events.push(event);
-      }
-      const after = session;
-      replies.push(() => reply(accepted({ session: after, answer: decided.answer })));
-    }
+      if (decided.kind === 'refused') return { ok: false, refusal: decided.refusal };
+      session = decided.events.reduce(evolve, session);
+      events.push(...decided.events);
+      return accepted({ session, answer: decided.answer });
+    });
     if (events.length === 0) {
-      for (const send of replies) send();
+      replyAll(letters, outcomes);
       this.#rest();
       return;
     }
     this.#appending = true;
     const head = { ...this.head, unfinished: isUnfinished(session) };
-    this.#options.append(this.key, before.sequence, events, head).then(
-      (outcome) => {
-        if (outcome.kind === 'conflict') this.#drop(letters, undefined);
-        else this.#commit(session, events, replies);
-      },
-      (error: unknown) => {
-        const refusal = this.#options.postponed(error);
-        if (refusal === undefined) this.#drop(letters, error);
-        else this.#postpone(letters, refusal);
-      },
-    );
+    this.#options.append({ key: this.key, expectedSequence: before, events, head }, (settled) => {
+      switch (settled.kind) {
+        case 'appended':
+          this.#commit(session, events, letters, outcomes);
+          return;
+        case 'conflict':
+          this.#drop(letters, undefined);
+          return;
+        case 'failed':
+          this.#fail(letters, settled.error);
+          return;
+        default:
+          unreachable(settled);
+      }
+    });
+  }
+
+  #fail(letters: readonly Letter[], error: unknown): void {
+    const refusal = this.#options.postponed(error);
+    if (refusal === undefined) this.#drop(letters, error);
+    else this.#postpone(letters, refusal);
   }
 
   /**
@@ -188,20 +186,31 @@ export class SessionRunner {
     const { clock } = this.#options;
     clock.alarm(clock.now() + JOURNAL_RETRY_MS, () => {
       this.#appending = false;
-      this.#step();
+      this.#stepOn();
     });
     this.#mailbox.unshift(...letters.filter(({ command }) => !isFromClient(command)));
     for (const { command, reply } of letters) if (isFromClient(command)) reply({ ok: false, refusal });
   }
 
-  #commit(session: Session, events: readonly SessionEvent[], replies: readonly (() => void)[]): void {
+  #commit(
+    session: Session,
+    events: readonly SessionEvent[],
+    letters: readonly Letter[],
+    outcomes: readonly Outcome<Done>[],
+  ): void {
     this.#appending = false;
     this.session = session;
     if (this.#watchers.length > 0) this.#announce(events);
-    for (const send of replies) send();
+    replyAll(letters, outcomes);
     this.#perform();
-    if (this.#mailbox.length > 0) this.#step();
+    if (this.#mailbox.length > 0) this.#stepOn();
     else this.#rest();
+  }
+
+  #stepOn(): void {
+    const letters = this.#mailbox;
+    this.#mailbox = [];
+    this.#step(letters);
   }
 
   #announce(events: readonly SessionEvent[]): void {
@@ -254,6 +263,13 @@ export class SessionRunner {
     const watchers = this.#watchers;
     this.#watchers = [];
     for (const watcher of watchers) watcher.lost(refusal);
+  }
+}
+
+function replyAll(letters: readonly Letter[], outcomes: readonly Outcome<Done>[]): void {
+  for (const [index, { reply }] of letters.entries()) {
+    const outcome = outcomes[index];
+    if (outcome !== undefined) reply(outcome);
   }
 }
 

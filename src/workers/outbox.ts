@@ -5,7 +5,6 @@ import {
   type Dispatch,
   DispatchSchema,
   type EngineFrame,
-  EngineFrameSchema,
 } from '../../gen/spindle/v1/worker_service_pb.ts';
 import { MAX_BATCH_BYTES, MAX_BATCH_FRAMES, MESSAGE_OVERHEAD_BYTES } from '../core/limits.ts';
 
@@ -66,7 +65,7 @@ export function createOutbox({ write, soon, maxMessageBytes }: OutboxOptions): O
 
   return {
     push(kind) {
-      frames.push(create(EngineFrameSchema, { kind }));
+      frames.push({ $typeName: 'spindle.v1.EngineFrame', kind });
       if (scheduled) return;
       scheduled = true;
       soon(flush);
