@@ -230,8 +230,6 @@ export class SessionRunner {
 
   /** Performs what is owed and has not been performed yet, and arms the alarm. */
   #perform(): void {
-    // Its alarms and effects went with it (7.3); the reply to a tick comes here all the same.
-    if (this.#dropped) return;
     const now = this.#options.clock.now();
     for (const effect of owed(this.session, now)) {
       const name = effectName(effect);

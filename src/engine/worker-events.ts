@@ -57,6 +57,8 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
       runner.send(command, (outcome) => {
         const ruling = outcome.ok ? outcome.value.answer : undefined;
         if (ruling !== undefined) acknowledge(from, leaseToken, ruling.verdict, ruling.reason);
+        // The log knows what became of the call; the worker would not say it again on this stream (5.7, 7.3).
+        else if (!outcome.ok && outcome.refusal.reason === 'session_moved') answerFromLog(from, frame);
         else if (!outcome.ok) unanswerable(leaseToken, outcome.refusal.reason);
       });
     };
@@ -83,6 +85,10 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
     else acknowledge(from, frame.leaseToken, AnswerVerdict.STALE, 'no such dispatch is known');
   };
 
+  function answerFromLog(from: WorkerRef, frame: Answer): void {
+    answerLate(from, frame).catch((error: unknown) => unanswerable(frame.leaseToken, error));
+  }
+
   workers.listen({
     declared: (tenant, declared) => definitions.store(tenant, declared),
 
@@ -96,7 +102,7 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
           return;
         }
       }
-      answerLate(from, frame).catch((error: unknown) => unanswerable(frame.leaseToken, error));
+      answerFromLog(from, frame);
     },
 
     rejected({ tenant, instanceId }, { leaseToken, reason }) {

@@ -11,7 +11,7 @@ import {
 import { accepted, type Outcome, refused } from '../core/refusal.ts';
 import { duration } from '../core/time.ts';
 import { helloFault, type Offers, readOffers } from './hello.ts';
-import type { Instance, Link } from './instance.ts';
+import { declaredIdOf, type Instance, type Link, processName } from './instance.ts';
 import { idleAway, instanceKey, newInstance, type Registry } from './registry.ts';
 
 export interface Connected {
@@ -32,7 +32,10 @@ export async function connect(
   const { options, instances } = registry;
   const fault = helloFault(hello);
   if (fault !== undefined) return refused('protocol_error', fault);
-  const key = instanceKey(tenant, hello.instanceId);
+  const proven = options.resumeTokens.processOf(tenant, hello.instanceId, hello.resumeToken);
+  const process = proven ?? options.random.token();
+  const instanceId = processName(hello.instanceId, process);
+  const key = instanceKey(tenant, instanceId);
   if (!instances.has(key) && instances.size >= MAX_WORKERS) {
     const idle = idleAway(instances);
     if (idle !== undefined) registry.remove(idle);
@@ -44,27 +47,29 @@ export async function connect(
   await registry.listener.declared(tenant, offers.definitions);
 
   const earlier = instances.get(key);
-  const resumes =
-    earlier !== undefined && options.resumeTokens.isValid(tenant, hello.instanceId, hello.resumeToken);
-  if (resumes && hello.streamNumber <= earlier.streamNumber) {
+  if (earlier !== undefined && hello.streamNumber <= earlier.streamNumber) {
     const message = `hello.stream_number must be above ${earlier.streamNumber}, the number of the process's last stream`;
     return refused('protocol_error', message);
   }
-  if (earlier !== undefined && !resumes) supersede(registry, earlier);
-  const instance = resumes ? earlier : newInstance(tenant, hello.instanceId, hello.workerName);
-  if (resumes) resume(registry, instance, hello);
+  if (proven === undefined) supersede(registry, tenant, hello.instanceId);
+  const instance = earlier ?? newInstance(tenant, instanceId, hello.workerName);
+  if (earlier !== undefined) resume(registry, instance, hello);
   else instance.declaration = registry.nextDeclaration();
   instances.set(key, instance);
   occupy(registry, instance, hello);
   enlist(registry, instance, hello, offers, link);
-  return accepted({ instance, welcome: welcome(registry, instance, hello, offers) });
+  const resumeToken = options.resumeTokens.issue(tenant, hello.instanceId, process);
+  return accepted({ instance, welcome: welcome(registry, instance, hello, offers, resumeToken) });
 }
 
-/** A new process came under the name of an older one: what that one held is lost (4.6). */
-function supersede(registry: Registry, earlier: Instance): void {
-  const { link } = earlier;
-  registry.remove(earlier);
-  link?.replace();
+/** A new process came under the name of older ones: what those held is lost (4.6). */
+function supersede(registry: Registry, tenant: string, declaredId: string): void {
+  for (const earlier of [...registry.instances.values()]) {
+    if (earlier.tenant !== tenant || declaredIdOf(earlier) !== declaredId) continue;
+    const { link } = earlier;
+    registry.remove(earlier);
+    link?.replace();
+  }
 }
 
 /**
@@ -130,11 +135,17 @@ export function offer(registry: Registry, instance: Instance, { offers, refused,
     observer.report('info', 'tool_remark', { worker, tool: name, remark });
 }
 
-function welcome(registry: Registry, instance: Instance, hello: Hello, offers: Offers): Welcome {
-  const { resumeTokens, random, resumeGraceMs = RESUME_GRACE_MS } = registry.options;
+function welcome(
+  registry: Registry,
+  instance: Instance,
+  hello: Hello,
+  offers: Offers,
+  resumeToken: string,
+): Welcome {
+  const { random, resumeGraceMs = RESUME_GRACE_MS } = registry.options;
   return create(WelcomeSchema, {
     connectionId: random.token(),
-    resumeToken: resumeTokens.issue(instance.tenant, instance.instanceId),
+    resumeToken,
     heartbeatInterval: duration(HEARTBEAT_INTERVAL_MS),
     silenceTimeout: duration(SILENCE_TIMEOUT_MS),
     resumeGrace: duration(resumeGraceMs),

@@ -8,6 +8,7 @@ import type { Outbox } from './outbox.ts';
  */
 export interface Instance {
   readonly tenant: string;
+  /** Names the process: what its hello says, and behind a tilde what no other process has (5.5). */
   readonly instanceId: string;
   workerName: string;
   /** Dispatches at once. */
@@ -30,6 +31,19 @@ export interface Instance {
   streamNumber: number;
   /** Disarms the alarm that ends its resume grace. */
   cancelGrace: (() => void) | undefined;
+}
+
+/**
+ * The name of a process. Two that call themselves alike, a restarted one and its predecessor say, are told apart
+ * by what the engine made up for each: else the one could say what the other never held.
+ */
+export function processName(declaredId: string, process: string): string {
+  return `${declaredId}~${process}`;
+}
+
+/** What the process calls itself. */
+export function declaredIdOf({ instanceId }: Instance): string {
+  return instanceId.slice(0, instanceId.lastIndexOf('~'));
 }
 
 /** A stream to which frames can be written. */

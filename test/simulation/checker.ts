@@ -27,7 +27,11 @@ export function judge(story: Story): Verdict {
   const cover = (what: string): void => {
     covered.add(what);
   };
-  for (const fact of story.facts) if (fact.kind === 'fault') covered.add(`fault ${fact.fault}`);
+  for (const fact of story.facts) {
+    if (fact.kind !== 'fault') continue;
+    cover(`fault ${fact.fault}`);
+    if (fact.on !== '') cover(`fault after: ${fact.on}`);
+  }
   checkLiveness(evidence, report);
   // A world that broke off has loose ends of its own.
   if (story.crash === undefined) {

@@ -23,6 +23,8 @@ function line(fact: Observed): string {
       return `${fact.worker}  DIES: ${fact.why}`;
     case 'worker_ended':
       return `${fact.worker}  ends: ${fact.why}, ${fact.unfinished} unfinished`;
+    case 'appending':
+      return `${fact.engine}  appends to ${fact.sessionId}`;
     case 'committed':
       return `${fact.engine || 'another engine'}  records ${fact.sessionId}: ${fact.events.map(eventText).join('; ')}`;
     case 'engine_wrote':

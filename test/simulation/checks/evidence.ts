@@ -42,6 +42,8 @@ export interface LeaseEvidence {
   readonly instanceId: string;
   readonly streamNumber: number;
   readonly dispatched: Recorded;
+  /** The process to whose stream it was written. */
+  writtenTo: string | undefined;
   /** Events that name it, the dispatch itself left out. */
   readonly records: Recorded[];
   /** What ran under it. */
@@ -117,7 +119,8 @@ export function gather(story: Story): Evidence {
     };
     calls.set(callId, call);
     call.records.push(record);
-    const { kind, journal } = record.event;
+    const { event } = record;
+    const { kind, journal } = event;
     if (kind.case === 'toolCallRequested') call.requested ??= kind.value;
     if (kind.case === 'toolCallFinished') call.end ??= { value: kind.value, at: record };
     const token = journal?.leaseToken ?? '';
@@ -127,9 +130,10 @@ export function gather(story: Story): Evidence {
         token,
         call,
         attempt: kind.value.attempt,
-        instanceId: journal?.workerInstanceId ?? '',
+        instanceId: instanceOf(event),
         streamNumber: journal?.workerStreamNumber ?? 0,
         dispatched: record,
+        writtenTo: undefined,
         records: [],
         runs: [],
       });
@@ -205,6 +209,10 @@ export function gather(story: Story): Evidence {
         return;
       case 'engine_wrote':
         if (fact.frame.case === 'welcome') streamOf(fact).welcomedAt ??= { index, time };
+        if (fact.frame.case === 'dispatch') {
+          const lease = leases.get(fact.frame.value.leaseToken);
+          if (lease !== undefined) lease.writtenTo = fact.worker;
+        }
         return;
       case 'stream_ended':
         if (fact.side === 'engine') streamOf(fact).endedAt ??= { index, time };
@@ -214,4 +222,9 @@ export function gather(story: Story): Evidence {
     }
   });
   return { story, facts, calls, leases, runs, workers, streams, engines };
+}
+
+/** What the worker of a dispatch calls itself; behind a tilde the engine tells processes of one name apart. */
+export function instanceOf({ journal }: SessionEvent): string {
+  return (journal?.workerInstanceId ?? '').replace(/~[^~]*$/, '');
 }

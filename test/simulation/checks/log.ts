@@ -96,6 +96,7 @@ function checkMoves(
           report('4.5', `${callId}: a result before the next dispatch did not end the call`, time);
         break;
       case 'toolCallFinished':
+        cover(`end ${kind.value.outcome.case === 'error' ? kind.value.outcome.value.code : 'result'}`);
         ends += 1;
         if (ends > 1) report('4.5', `${callId}: a second end`, time);
         break;

@@ -1,10 +1,16 @@
 import type { ToolResult } from '../../../gen/spindle/v1/result_pb.ts';
 import type { AnswerOutcome } from '../../../src/sdk/outcome.ts';
-import type { CallEvidence, Evidence, LeaseEvidence, Report, Run } from './evidence.ts';
+import type { CallEvidence, Evidence, LeaseEvidence, Report, Run, StreamEvidence } from './evidence.ts';
 import { expectationOf } from './expectation.ts';
 
 /** Resume grace, in milliseconds (5.3). */
 const RESUME_GRACE_MS = 30_000;
+
+/** What was decided before a worker came back may be on record only after that: a slow disk takes this long. */
+const RECORDING_MS = 3_000;
+
+/** What follows at once is on record within this, also where the disk is full for a while. */
+const NOTICED_WITHIN_MS = 15_000;
 
 /** What workers ran, held against what the log says they were given: 4.2, 4.3, 4.5 to 4.7. */
 export function checkRuns(evidence: Evidence, report: Report): void {
@@ -15,6 +21,7 @@ export function checkRuns(evidence: Evidence, report: Report): void {
     checkEnd(evidence, call, report);
   }
   checkKeys(evidence, report);
+  for (const stream of evidence.streams.values()) checkNames(evidence, stream, report);
 }
 
 function checkRun(evidence: Evidence, run: Run, report: Report): void {
@@ -31,7 +38,7 @@ function checkRun(evidence: Evidence, run: Run, report: Report): void {
 
 function checkLease(
   evidence: Evidence,
-  { token, call, runs, records, instanceId, dispatched }: LeaseEvidence,
+  { token, call, runs, records, instanceId, writtenTo, dispatched }: LeaseEvidence,
   report: Report,
 ): void {
   if (runs.length > 1)
@@ -59,14 +66,15 @@ function checkLease(
 
   /** 4.6: a worker that lives, keeps its name, and was there within the grace is not lost. */
   function mustBeLost(index: number, time: number): void {
-    const holders = [...evidence.workers.values()].filter(
-      (worker) => worker.instanceId === instanceId && worker.startedAt < dispatched.index,
-    );
-    const holder = holders.at(-1);
+    const holder = evidence.workers.get(writtenTo ?? '');
     if (holder === undefined) return;
-    const superseded = [...evidence.workers.values()].some(
-      (worker) =>
-        worker.instanceId === instanceId && worker.startedAt > holder.startedAt && worker.startedAt < index,
+    const superseded = [...evidence.streams.values()].some(
+      ({ worker, hello }) =>
+        worker !== holder.name &&
+        hello?.hello.instanceId === instanceId &&
+        hello.hello.resumeToken === '' &&
+        hello.index > dispatched.index &&
+        hello.index < index,
     );
     const dead = holder.over !== undefined && holder.over.index < index;
     if (superseded || dead) return;
@@ -77,12 +85,40 @@ function checkLease(
         worker === holder.name &&
         on === engine &&
         welcomedAt !== undefined &&
-        welcomedAt.index < index &&
+        welcomedAt.time < time - RECORDING_MS &&
         (endedAt === undefined || endedAt.time > time - RESUME_GRACE_MS + 2_000),
     );
     const since = evidence.engines.get(engine)?.startedAt ?? 0;
     if (present || time - since < RESUME_GRACE_MS - 1)
       report('4.6', `${call.callId}: lease ${token} counts as lost, but ${holder.name} was there`, time);
+  }
+}
+
+/** 4.6: what a process held is lost as soon as a new one comes under its name, and not only after its grace. */
+function checkNames(
+  evidence: Evidence,
+  { worker, engine, hello, welcomedAt }: StreamEvidence,
+  report: Report,
+): void {
+  if (hello === undefined || welcomedAt === undefined || hello.hello.resumeToken !== '') return;
+  const due = welcomedAt.time + NOTICED_WITHIN_MS;
+  // An engine that was frozen, or died, has an excuse.
+  const awake = evidence.facts.some(
+    (fact) =>
+      fact.kind === 'engine_wrote' &&
+      fact.engine === engine &&
+      fact.time > due - NOTICED_WITHIN_MS / 2 &&
+      fact.time < due,
+  );
+  if (!awake) return;
+  for (const { instanceId, writtenTo, dispatched, call } of evidence.leases.values()) {
+    if (instanceId !== hello.hello.instanceId || writtenTo === worker || dispatched.index > welcomedAt.index)
+      continue;
+    const over = call.records.find(
+      ({ event, index }) => index > dispatched.index && event.kind.case !== 'toolCallCheckpointed',
+    );
+    if (over === undefined || over.time > due)
+      report('4.6', `${call.callId}: still waits for ${writtenTo} after ${worker} took its name`, due);
   }
 }
 
@@ -130,13 +166,12 @@ function checkEnd(evidence: Evidence, { callId, end }: CallEvidence, report: Rep
   const said = saidBy(run.end.outcome);
   if (outcome.case === 'result' && said !== text)
     report('4.5', `${callId}: ended with ${text}, but the worker said ${said}`, end.at.time);
-  if (
-    outcome.case === 'error' &&
-    said !== undefined &&
-    !['invalid_output', 'invalid_answer'].includes(outcome.value.code)
-  )
+  if (outcome.case === 'error' && said !== undefined && !INSTEAD.has(outcome.value.code))
     report('4.5', `${callId}: ended with ${outcome.value.code}, but the worker said ${said}`, end.at.time);
 }
+
+/** What an answer may become: it breaks a rule, or there is no room for its bytes. */
+const INSTEAD: ReadonlySet<string> = new Set(['invalid_output', 'invalid_answer', 'overloaded']);
 
 function saidBy(outcome: AnswerOutcome): string | undefined {
   if (outcome.case === 'valueJson') return String(JSON.parse(outcome.value));

@@ -1,6 +1,6 @@
 import type { SessionEvent } from '../../../gen/spindle/v1/event_pb.ts';
 import { AnswerVerdict } from '../../../gen/spindle/v1/result_pb.ts';
-import type { Evidence, Report } from './evidence.ts';
+import { type Evidence, instanceOf, type Report } from './evidence.ts';
 
 interface StreamState {
   readonly worker: string;
@@ -47,7 +47,7 @@ export function checkStreams(evidence: Evidence, report: Report): void {
         if (event.kind.case === 'toolCallFinished') ended.add(fact.sessionId);
         if (event.kind.case === 'toolCallDispatched')
           bound.set(token, {
-            instanceId: event.journal?.workerInstanceId ?? '',
+            instanceId: instanceOf(event),
             number: event.journal?.workerStreamNumber ?? 0,
           });
         else if (token !== '' && isAnswer(event))

@@ -37,7 +37,7 @@ export function armFaults(
     counting = counting.filter(({ left }) => left > 0);
     for (const one of counting) one.left -= 1;
     for (const { fault } of due) {
-      if (strike(fault.kind)) history.record({ kind: 'fault', fault: fault.kind, on: '' });
+      if (strike(fault.kind)) history.record({ kind: 'fault', fault: fault.kind, on: fault.moment });
     }
   });
 }

@@ -141,7 +141,10 @@ export function createDisk(scheduler: Scheduler, dice: Dice, history: History): 
 
       const journal: Journal = {
         append(batch) {
-          for (const append of batch) checkAppend(append);
+          for (const append of batch) {
+            checkAppend(append);
+            history.record({ kind: 'appending', engine: owner.name, sessionId: append.key.sessionId });
+          }
           return new Promise((resolve, reject) => {
             if (broken) {
               reject(new JournalError('failed', 'a commit broke off earlier'));
@@ -216,6 +219,8 @@ export function createDisk(scheduler: Scheduler, dice: Dice, history: History): 
       const queue = queues.get(owner) ?? [];
       queues.delete(owner);
       const written = dice.int(0, queue.length);
+      if (written > 0) history.record({ kind: 'fault', fault: 'append in flight written', on: '' });
+      if (written < queue.length) history.record({ kind: 'fault', fault: 'append in flight lost', on: '' });
       for (const { batch, fault: struck } of queue.slice(0, written)) {
         if (struck === undefined || struck === 'slow') applyAll(owner.name, batch);
       }

@@ -46,8 +46,9 @@ export interface Fault {
   readonly stepsAfter: number;
 }
 
-const MOMENTS = [
+export const MOMENTS = [
   'at once',
+  'appending',
   'committed',
   'hello read',
   'welcome written',
@@ -78,7 +79,7 @@ export function planFaults(dice: Dice, count: number, until: Millis): Fault[] {
   return Array.from({ length: count }, () => ({
     kind: dice.weighted(FAULT_WEIGHTS),
     from: dice.between(0, until),
-    moment: dice.chance(0.2) ? 'at once' : dice.pick(MOMENTS),
+    moment: dice.chance(0.2) ? 'at once' : dice.chance(0.15) ? 'appending' : dice.pick(MOMENTS),
     stepsAfter: dice.chance(0.7) ? dice.int(0, 4) : dice.int(0, 40),
   }));
 }
@@ -86,8 +87,9 @@ export function planFaults(dice: Dice, count: number, until: Millis): Fault[] {
 /** The moment that a fact is, if it is one. */
 export function momentOf(fact: Observed): Moment | undefined {
   switch (fact.kind) {
+    case 'appending':
     case 'committed':
-      return 'committed';
+      return fact.kind;
     case 'run_started':
       return 'run started';
     case 'run_ended':

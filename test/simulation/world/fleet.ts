@@ -8,6 +8,8 @@ import { startWorker, type WorkerProcess } from './worker-process.ts';
 export interface Fleet {
   /** The newest process of each slot; one that is over has its successor on the way. */
   readonly workers: readonly WorkerProcess[];
+  /** Every process that serves, also one whose name another has taken. */
+  running(): readonly WorkerProcess[];
   start(): void;
   any(): WorkerProcess;
   /** SIGKILL. The next process has a name of its own, or takes the old one's, without its token. */
@@ -74,8 +76,10 @@ export function createFleet(world: FleetWorld): Fleet {
     scheduler.at(scheduler.now + pause, 'world', undefined, () => launch(slot, instanceId));
   };
 
-  const running = (): WorkerProcess | undefined => {
-    const alive = workers.filter((worker) => worker.process.alive && !worker.over);
+  const serving = (worker: WorkerProcess): boolean => worker.process.alive && !worker.over;
+
+  const someone = (): WorkerProcess | undefined => {
+    const alive = workers.filter(serving);
     return alive.length === 0 ? undefined : dice.pick(alive);
   };
 
@@ -87,33 +91,34 @@ export function createFleet(world: FleetWorld): Fleet {
 
   return {
     workers,
+    running: () => [...workers, ...ghosts].filter(serving),
     start() {
       for (let slot = 0; slot < world.slots; slot++) launch(slot, undefined);
     },
     any: () => dice.pick(workers),
     kill(sameName) {
-      const victim = running();
+      const victim = someone();
       if (victim === undefined) return false;
       end(victim);
       relaunch(victim.slot, sameName ? victim.instanceId : undefined);
       return true;
     },
     twin() {
-      const old = running();
+      const old = someone();
       if (old === undefined) return false;
       ghosts.push(old);
       launch(old.slot, old.instanceId);
       return true;
     },
     drain() {
-      const worker = running();
+      const worker = someone();
       if (worker === undefined) return false;
       scheduler.at(scheduler.now, 'world', worker.process, () => worker.driver.stop('a new version'));
       version += dice.int(0, 1);
       return true;
     },
     changeCapacity() {
-      const worker = running();
+      const worker = someone();
       if (worker === undefined) return false;
       const limit = dice.int(0, 6);
       const set = (maxInFlight: number) => () => {
@@ -127,7 +132,7 @@ export function createFleet(world: FleetWorld): Fleet {
       return true;
     },
     changeDefinitions() {
-      const worker = running();
+      const worker = someone();
       if (worker === undefined) return false;
       version += 1;
       const newest = version;

@@ -30,6 +30,8 @@ export type Fact =
       readonly unfinished: number;
       readonly why: string;
     }
+  /** An engine asks for something to be made durable. */
+  | { readonly kind: 'appending'; readonly engine: string; readonly sessionId: string }
   /** Durable from here on. `engine` is empty where another owner of the session wrote. */
   | {
       readonly kind: 'committed';
@@ -84,6 +86,7 @@ export type Fact =
       readonly reason: string;
     }
   | { readonly kind: 'cancelled'; readonly callId: string; readonly refused: string }
+  /** Something went wrong, after somebody did what `on` says. */
   | { readonly kind: 'fault'; readonly fault: string; readonly on: string };
 
 export type Observed = Fact & { readonly time: Millis; readonly step: number };

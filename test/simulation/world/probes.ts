@@ -31,15 +31,15 @@ export async function runProbes({
   readonly engine: () => EngineProcess | undefined;
 }): Promise<Probe[]> {
   const probes: Probe[] = [];
-  for (const worker of fleet.workers) {
+  for (const worker of fleet.running()) {
     const slots = worker.maxInFlight;
     const serving = engine();
     let ended = 0;
     for (let index = 0; index < slots; index++) {
       const request = create(CallToolRequestSchema, {
-        name: probeOf(worker.slot),
+        name: probeOf(worker.process),
         arguments: '{}',
-        callId: `probe-${worker.slot}-${index}`,
+        callId: `${probeOf(worker.process)}-${index}`,
       });
       scheduler.at(scheduler.now, 'network', serving?.process, () =>
         serving?.engine.calls.request(PROBER, request, {

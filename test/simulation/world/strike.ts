@@ -29,9 +29,12 @@ export interface StrikeWorld {
 /** Makes a fault happen now. False where there is nothing that it could happen to. */
 export function createStrikes(world: StrikeWorld): (kind: FaultKind) => boolean {
   const { scheduler, dice, history, disk, network, plant, fleet } = world;
-  /** The last answers that workers wrote. */
+  /** The last answers that workers wrote, and who runs which lease now. */
   const answers: { readonly worker: string; readonly answer: Answer }[] = [];
+  const running = new Map<string, string>();
   history.listen((fact) => {
+    if (fact.kind === 'run_started') running.set(fact.leaseToken, fact.worker);
+    if (fact.kind === 'run_ended') running.delete(fact.leaseToken);
     if (fact.kind !== 'worker_wrote' || fact.frame.case !== 'answer') return;
     answers.push({ worker: fact.worker, answer: fact.frame.value });
     if (answers.length > 20) answers.shift();
@@ -79,27 +82,37 @@ export function createStrikes(world: StrikeWorld): (kind: FaultKind) => boolean 
     return disk.write(key, events.length, [event], { ...head, unfinished: false });
   };
 
-  /** Says an answer again, on the newest stream of its own worker or of another. */
-  const answerAgain = (forged: boolean): boolean => {
+  const say = (stream: Connection | undefined, leaseToken: string, outcome: Answer['outcome']): boolean => {
+    if (stream === undefined) return false;
+    const frame = { kind: { case: 'answer', value: { leaseToken, outcome } } } as const;
+    stream.inject(toBinary(ConnectRequestSchema, create(ConnectRequestSchema, { frames: [frame] })));
+    return true;
+  };
+
+  const welcomed = (isWanted: (worker: string) => boolean): Connection | undefined =>
+    network.connections().findLast((one) => one.open && isWanted(one.worker.name) && fleet.serves(one));
+
+  /** A worker says an answer again, on its newest stream. */
+  const answerAgain = (): boolean => {
     const old = answers.length === 0 ? undefined : dice.pick(answers);
     if (old === undefined) return false;
-    const streams = network
-      .connections()
-      .filter((one) => one.open && (one.worker.name === old.worker) !== forged);
-    const stream = streams.at(-1);
-    if (stream === undefined || !fleet.serves(stream)) return false;
-    const answer = forged
-      ? { leaseToken: old.answer.leaseToken, outcome: { case: 'valueJson' as const, value: '"forged"' } }
-      : old.answer;
-    const again = (): void =>
-      stream.inject(
-        toBinary(
-          ConnectRequestSchema,
-          create(ConnectRequestSchema, { frames: [{ kind: { case: 'answer', value: answer } }] }),
-        ),
-      );
-    again();
-    return true;
+    return say(
+      welcomed((worker) => worker === old.worker),
+      old.answer.leaseToken,
+      old.answer.outcome,
+    );
+  };
+
+  /** A worker answers what another one runs. */
+  const forge = (): boolean => {
+    const leases = [...running];
+    if (leases.length === 0) return false;
+    const [leaseToken, holder] = dice.pick(leases);
+    return say(
+      welcomed((worker) => worker !== holder),
+      leaseToken,
+      { case: 'valueJson', value: '"forged"' },
+    );
   };
 
   return (kind) => {
@@ -152,9 +165,9 @@ export function createStrikes(world: StrikeWorld): (kind: FaultKind) => boolean 
         return stream !== undefined;
       }
       case 'answer_twice':
-        return answerAgain(false);
+        return answerAgain();
       case 'answer_forged':
-        return answerAgain(true);
+        return forge();
       default:
         return unreachable(kind);
     }

@@ -36,9 +36,9 @@ export interface WorkerPlan {
   readonly version: number;
 }
 
-/** The tool that only the worker of this slot offers. */
-export function probeOf(slot: number): string {
-  return `probe-${slot}`;
+/** The tool that only this process offers. */
+export function probeOf({ name }: { readonly name: string }): string {
+  return `probe-${name}`;
 }
 
 export function startWorker(plan: WorkerPlan, world: WorkerWorld): WorkerProcess {
@@ -66,7 +66,7 @@ export function startWorker(plan: WorkerPlan, world: WorkerWorld): WorkerProcess
         sdk: 'simulation',
         labels: {},
       },
-      tools: toolsOf(tools, plan.version, probeOf(slot)),
+      tools: toolsOf(tools, plan.version, probeOf(process)),
       maxInFlight,
       drainTimeoutMs: 30_000,
       tell: (status) => {
@@ -100,7 +100,7 @@ export function startWorker(plan: WorkerPlan, world: WorkerWorld): WorkerProcess
       for (const release of hung) release();
       hung.clear();
     },
-    setVersion: (version: number) => driver.setTools(toolsOf(tools, version, probeOf(slot))),
+    setVersion: (version: number) => driver.setTools(toolsOf(tools, version, probeOf(process))),
   };
   scheduler.at(scheduler.now, 'world', process, () => driver.start());
   return started;
