@@ -14,6 +14,8 @@ export type Report =
   | { readonly kind: 'end'; readonly callId: string; readonly end: string }
   /** A caller was refused, which must not happen to one that waits for long enough. */
   | { readonly kind: 'refused'; readonly callId: string; readonly reason: string }
+  /** Every call that was allowed has ended. */
+  | { readonly kind: 'reached'; readonly calls: number }
   /** How much a process holds, after garbage was collected. */
   | {
       readonly kind: 'measured';
