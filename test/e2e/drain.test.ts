@@ -48,6 +48,21 @@ describe('an engine that gets SIGTERM', () => {
     expect(await carried).toMatchObject({ ok: true, attempts: 1 });
     expect(await ended).toEqual({ code: 0, signal: null });
   });
+
+  it(
+    '7.1: waits out its grace for a call whose worker is gone, though nobody is connected',
+    TIMEOUT,
+    async () => {
+      await using scene = await openScene(LONG_MS, SHORT_MS);
+      const worker = await scene.startWorker();
+      await scene.client.start(GATED, { ...AT_ONCE }, { callId: 'orphan' });
+      await worker.next('held');
+      worker.signal('SIGKILL');
+      await worker.exited;
+      await scene.client.close();
+      expect(await scene.endEngine('SIGTERM')).toEqual({ code: 0, signal: null });
+    },
+  );
 });
 
 describe('a worker that gets SIGTERM', () => {
