@@ -7,7 +7,7 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
-import { SHUTDOWN_GRACE_MS } from './core/limits.ts';
+import { MAX_TIMER_MS, SHUTDOWN_GRACE_MS } from './core/limits.ts';
 import { buildEngine } from './engine/engine.ts';
 import type { Blobs, Journal, Observer } from './engine/ports.ts';
 import { parseJournalUrl } from './journal/url.ts';
@@ -122,6 +122,16 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     listening = await listen({ services, grpc, http, observer }).catch(startErrorOf('address'));
     const { grpcAddress, httpAddress, drain } = listening;
     const stop = async (graceMs: number): Promise<void> => {
+      // An alarm keeps no process alive, and with the ports closed nothing else may: the grace is waited for all
+      // the same, and the store is closed after it.
+      const awake = setInterval(() => undefined, MAX_TIMER_MS);
+      try {
+        await drainAndClose(graceMs);
+      } finally {
+        clearInterval(awake);
+      }
+    };
+    const drainAndClose = async (graceMs: number): Promise<void> => {
       // Ports refuse new requests while running calls end. Then workers are sent away, those who still wait are
       // told, and once that is written all closes.
       const settled = engine.drain(graceMs).then(() => {
