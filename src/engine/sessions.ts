@@ -19,6 +19,8 @@ export interface Sessions {
   release(runner: SessionRunner): void;
   /** Takes a runner out of memory, with all that is known of its session: somebody else wrote. */
   drop(runner: SessionRunner): void;
+  /** The journal has removed these: nothing that is remembered of them may answer for them (4.12). */
+  pruned(keys: readonly SessionKey[]): void;
   all(): Iterable<SessionRunner>;
   count(tenant: string): number;
 }
@@ -102,6 +104,9 @@ export function createSessions({ journal, runner: runnerOptions }: SessionsOptio
       forget(runner);
       // A session that nothing was known of has been somebody's before; what is known of that one is right.
       if (runner.session.sequence > 0) ended.delete(nameOf(runner.key));
+    },
+    pruned(keys) {
+      for (const key of keys) ended.delete(nameOf(key));
     },
     all: () => runners.values(),
     count: (tenant) => counts.get(tenant) ?? 0,

@@ -33,6 +33,10 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
       error: String(error),
     });
 
+  /** It never will be: the worker need not bring it again. */
+  const unrecordable = (from: WorkerRef, leaseToken: string): void =>
+    acknowledge(from, leaseToken, AnswerVerdict.STALE, 'the record of this call is damaged');
+
   const answer = (from: WorkerRef, frame: Answer, runner: SessionRunner, held: Held): void => {
     const { leaseToken } = frame;
     const definition = definitions.cached(from.tenant, digestOf(held));
@@ -57,6 +61,7 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
       runner.send(command, (outcome) => {
         const ruling = outcome.ok ? outcome.value.answer : undefined;
         if (ruling !== undefined) acknowledge(from, leaseToken, ruling.verdict, ruling.reason);
+        else if (!outcome.ok && outcome.refusal.reason === 'session_damaged') unrecordable(from, leaseToken);
         else if (!outcome.ok) unanswerable(leaseToken, outcome.refusal.reason);
       });
     };
@@ -96,7 +101,10 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
           return;
         }
       }
-      answerLate(from, frame).catch((error: unknown) => unanswerable(frame.leaseToken, error));
+      answerLate(from, frame).catch((error: unknown) => {
+        if (shared.refuse(error)?.reason === 'session_damaged') unrecordable(from, frame.leaseToken);
+        else unanswerable(frame.leaseToken, error);
+      });
     },
 
     rejected({ tenant, instanceId }, { leaseToken, reason }) {
