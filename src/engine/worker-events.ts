@@ -33,7 +33,18 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
       error: String(error),
     });
 
-  const answer = (from: WorkerRef, frame: Answer, runner: SessionRunner, held: Held): void => {
+  /** It never will be: the worker need not bring it again. */
+  const unrecordable = (from: WorkerRef, leaseToken: string): void =>
+    acknowledge(from, leaseToken, AnswerVerdict.STALE, 'the record of this call is damaged');
+
+  /** @param retry the session may have moved, so that its log is asked once more */
+  const answer = (
+    from: WorkerRef,
+    frame: Answer,
+    runner: SessionRunner,
+    held: Held,
+    retry: boolean,
+  ): void => {
     const { leaseToken } = frame;
     const definition = definitions.cached(from.tenant, digestOf(held));
     const read = readAnswer(frame, {
@@ -58,7 +69,9 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
         const ruling = outcome.ok ? outcome.value.answer : undefined;
         if (ruling !== undefined) acknowledge(from, leaseToken, ruling.verdict, ruling.reason);
         // The log knows what became of the call; the worker would not say it again on this stream (5.7, 7.3).
-        else if (!outcome.ok && outcome.refusal.reason === 'session_moved') answerFromLog(from, frame);
+        else if (!outcome.ok && outcome.refusal.reason === 'session_moved' && retry && !shared.stopping)
+          answerFromLog(from, frame, false);
+        else if (!outcome.ok && outcome.refusal.reason === 'session_damaged') unrecordable(from, leaseToken);
         else if (!outcome.ok) unanswerable(leaseToken, outcome.refusal.reason);
       });
     };
@@ -72,7 +85,7 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
   };
 
   /** An answer for a session that is not in memory: it ended, or never was. */
-  const answerLate = async (from: WorkerRef, frame: Answer): Promise<void> => {
+  const answerLate = async (from: WorkerRef, frame: Answer, retry: boolean): Promise<void> => {
     const { tenant } = from;
     const key = { tenant, sessionId: sessionOfLease(frame.leaseToken) ?? '' };
     const session = key.sessionId === '' ? undefined : await sessions.read(key);
@@ -81,12 +94,15 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
     // Only now, so that nobody gives the session back while its definition is read.
     const runner = known && (await sessions.open(key));
     const held = runner && leaseOf(runner.session, frame.leaseToken);
-    if (runner !== undefined && held !== undefined) answer(from, frame, runner, held);
+    if (runner !== undefined && held !== undefined) answer(from, frame, runner, held, retry);
     else acknowledge(from, frame.leaseToken, AnswerVerdict.STALE, 'no such dispatch is known');
   };
 
-  function answerFromLog(from: WorkerRef, frame: Answer): void {
-    answerLate(from, frame).catch((error: unknown) => unanswerable(frame.leaseToken, error));
+  function answerFromLog(from: WorkerRef, frame: Answer, retry: boolean): void {
+    answerLate(from, frame, retry).catch((error: unknown) => {
+      if (shared.refuse(error)?.reason === 'session_damaged') unrecordable(from, frame.leaseToken);
+      else unanswerable(frame.leaseToken, error);
+    });
   }
 
   workers.listen({
@@ -98,11 +114,11 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
       const digest = held && digestOf(held);
       if (runner !== undefined && held !== undefined && digest !== undefined) {
         if (digest === '' || definitions.cached(from.tenant, digest) !== undefined) {
-          answer(from, frame, runner, held);
+          answer(from, frame, runner, held, true);
           return;
         }
       }
-      answerFromLog(from, frame);
+      answerFromLog(from, frame, true);
     },
 
     rejected({ tenant, instanceId }, { leaseToken, reason }) {
