@@ -109,7 +109,7 @@ function checkMoves(
 
 function checkPolicy(call: CallEvidence, expected: Expectation, report: Report): void {
   const { callId, records, requested, end } = call;
-  if (requested?.safeToRepeat !== expected.safeToRepeat)
+  if (requested?.toolDigest !== '' && requested?.safeToRepeat !== expected.safeToRepeat)
     report('4.2', `${callId}: safe_to_repeat is ${requested?.safeToRepeat}`);
   if ((end?.value.attempts ?? 0) > expected.maxAttempts)
     report('4.2', `${callId}: took ${end?.value.attempts} attempts of ${expected.maxAttempts}`);
