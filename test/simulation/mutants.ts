@@ -15,7 +15,7 @@ import { STREAMS } from './mutations/streams.ts';
 /** A mutant has to be caught within so many worlds. */
 const SEEDS = 200;
 /** One that loops for ever is caught as well: a world takes a fraction of a second. */
-const PATIENCE_MS = 300_000;
+const PATIENCE_MS = 90_000;
 
 const root = resolve(import.meta.dirname, '../..');
 const wanted = process.argv[2] ?? '';
