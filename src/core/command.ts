@@ -166,7 +166,8 @@ export interface Tick extends Timed {
 }
 
 /**
- * When the worker of a running lease last reported progress, or `away` while its stream is broken. Progress
- * is not recorded, so this is no part of the session: the engine remembers it, and hands it in.
+ * When the worker of a running lease last reported progress, in the time of its session, or `away` while its
+ * stream is broken. Progress is not recorded, so this is no part of the session: the engine remembers it, and
+ * hands it in.
  */
 export type Heard = ReadonlyMap<string, Instant | 'away'>;

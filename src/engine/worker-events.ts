@@ -6,7 +6,7 @@ import type { Call, Lease } from '../core/call.ts';
 import { failure } from '../core/failure.ts';
 import { leaseOf } from '../core/lease.ts';
 import { CHECKPOINT_INTERVAL_MS, MAX_CHECKPOINT_BYTES } from '../core/limits.ts';
-import { sessionOfLease } from '../core/session.ts';
+import { sessionOfLease, timeIn } from '../core/session.ts';
 import { readAnswer } from './answers.ts';
 import { proposedFailure } from './dispatch.ts';
 import type { Effects } from './effects.ts';
@@ -142,7 +142,7 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
         held.lease.instanceId !== instanceId
       )
         return;
-      runner.heard.set(progress.leaseToken, clock.now());
+      runner.heard.set(progress.leaseToken, timeIn(runner.session, clock.now()));
       checkpoint(runner, progress);
       // Watchers learn nothing that would let them speak for the worker.
       const { completed, total, activity, partial } = progress;

@@ -104,6 +104,8 @@ export function createRegistry(options: RegistryOptions): Registry {
     },
 
     hold(instance, held) {
+      // A lease has one holder: a process that names another's takes nothing from it.
+      if (holders.has(held.leaseToken)) return;
       instance.leases.set(held.leaseToken, held);
       holders.set(held.leaseToken, instance);
     },

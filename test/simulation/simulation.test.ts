@@ -6,7 +6,7 @@ import { FAULT_KINDS, MOMENTS } from './world/faults.ts';
 import { live } from './world/world.ts';
 
 /** Some ten seconds. `npm run sim` lives through as many as somebody has time for. */
-const SEEDS = 100;
+const SEEDS = 80;
 
 /** What has to occur somewhere, or the worlds prove less than they claim. */
 const OCCURRENCES = [

@@ -23,10 +23,11 @@ const DECLARED: Readonly<Record<string, { readonly safe: boolean; readonly attem
 };
 
 /** Undefined for calls that are no part of the workload. */
-export function expectationOf({ intent, requested }: CallEvidence): Expectation | undefined {
+export function expectationOf({ intent, requested, records }: CallEvidence): Expectation | undefined {
   if (intent === undefined || requested === undefined) return undefined;
-  // Whoever calls a tool that nobody has declared yet gets what the call itself says, and the engine's layers.
-  const declared = requested.toolDigest === '' ? undefined : DECLARED[intent.tool];
+  // A call that came before its tool takes the tool's terms at its first dispatch (4.11).
+  const dispatched = records.some(({ event }) => event.kind.case === 'toolCallDispatched');
+  const declared = requested.toolDigest !== '' || dispatched ? DECLARED[intent.tool] : undefined;
   const { retry } = intent;
   return {
     safeToRepeat: declared?.safe === true || (retry?.maxAttempts ?? 0) > 1,

@@ -1,5 +1,7 @@
+import type { ToolResult } from '../../../gen/spindle/v1/result_pb.ts';
 import type { CallEvidence, Evidence, Recorded, Report } from './evidence.ts';
 import { type Expectation, expectationOf, millis } from './expectation.ts';
+import { textOf } from './runs.ts';
 
 /** Where a call stands, by the diagram of section 4. */
 type Place = 'nowhere' | 'waiting' | 'dispatched' | 'open' | 'interrupted' | 'finished';
@@ -42,7 +44,7 @@ function checkSequence({ callId, records }: CallEvidence, report: Report): void 
 }
 
 function checkMoves(
-  { callId, records, end }: CallEvidence,
+  { callId, records, requested, end }: CallEvidence,
   report: Report,
   cover: (what: string) => void,
 ): void {
@@ -92,7 +94,12 @@ function checkMoves(
         pending = kind.value.answered ? undefined : journal?.leaseToken;
         break;
       case 'toolCallLateAnswer':
-        if (place === 'waiting' && journal?.leaseToken === pending && kind.value.outcome.case === 'result')
+        if (
+          place === 'waiting' &&
+          journal?.leaseToken === pending &&
+          kind.value.outcome.case === 'result' &&
+          mayEnd(requested, kind.value.outcome.value)
+        )
           report('4.5', `${callId}: a result before the next dispatch did not end the call`, time);
         break;
       case 'toolCallFinished':
@@ -107,9 +114,14 @@ function checkMoves(
   if (place !== 'finished' || end === undefined) report('4.5', `${callId}: has no end, and is ${place}`);
 }
 
+/** A late result that breaks its output schema changes nothing (the notes on 4.5). */
+function mayEnd(requested: CallEvidence['requested'], result: ToolResult): boolean {
+  return requested?.name !== 'typed' || (result.content.length === 1 && textOf(result).startsWith('run '));
+}
+
 function checkPolicy(call: CallEvidence, expected: Expectation, report: Report): void {
   const { callId, records, requested, end } = call;
-  if (requested?.safeToRepeat !== expected.safeToRepeat)
+  if (requested?.toolDigest !== '' && requested?.safeToRepeat !== expected.safeToRepeat)
     report('4.2', `${callId}: safe_to_repeat is ${requested?.safeToRepeat}`);
   if ((end?.value.attempts ?? 0) > expected.maxAttempts)
     report('4.2', `${callId}: took ${end?.value.attempts} attempts of ${expected.maxAttempts}`);

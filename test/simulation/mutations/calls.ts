@@ -70,6 +70,13 @@ export const CALLS: readonly Mutation[] = [
     'call.attempt > call.policy.maxAttempts',
   ),
   mutation(
+    '4.4',
+    'measures progress by the clock, and not in the time of its session',
+    'src/engine/effects.ts',
+    'timeIn(runner.session, clock.now())',
+    'clock.now()',
+  ),
+  mutation(
     '4.6',
     'hides that a lost call may have taken effect',
     'src/core/attempt.ts',

@@ -29,8 +29,8 @@ export const DURABILITY: readonly Mutation[] = [
     '7.3',
     'takes a conflict for a success',
     RUNNER,
-    "if (outcome.kind === 'conflict') this.#drop(letters, undefined);\n        else this.#commit",
-    'this.#commit',
+    'this.#drop(letters, undefined);',
+    'this.#commit(session, events, letters, outcomes);',
   ),
   mutation(
     '7.3',
