@@ -3,6 +3,7 @@ import { type Progress, ProgressSchema } from '../../gen/spindle/v1/progress_pb.
 import { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
 import type { Answer } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { Call, Lease } from '../core/call.ts';
+import type { WorkerAnswer } from '../core/command.ts';
 import { failure } from '../core/failure.ts';
 import { leaseOf } from '../core/lease.ts';
 import { CHECKPOINT_INTERVAL_MS, MAX_CHECKPOINT_BYTES } from '../core/limits.ts';
@@ -44,29 +45,36 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
       proposed: proposedFailure(held.call, held.lease),
       newId: random.token,
     });
-    const send = (said: Awaited<typeof read>): void => {
-      const { instanceId } = from;
-      const command = {
-        kind: 'answer',
-        at: clock.now(),
-        leaseToken,
-        instanceId,
-        answer: said,
-        draw: random.draw(),
-      } as const;
-      runner.send(command, (outcome) => {
-        const ruling = outcome.ok ? outcome.value.answer : undefined;
-        if (ruling !== undefined) acknowledge(from, leaseToken, ruling.verdict, ruling.reason);
-        else if (!outcome.ok) unanswerable(leaseToken, outcome.refusal.reason);
-      });
-    };
-    const unstored = (error: unknown): void => {
-      // Without room for the bytes there is no result; waiting for room would hold the call up for nothing.
-      if (hasNoRoom(error)) send({ kind: 'failure', failure: NO_ROOM });
-      else unanswerable(leaseToken, error);
-    };
-    if (read instanceof Promise) read.then(send, unstored);
-    else send(read);
+    if (read instanceof Promise) recordStored(from, leaseToken, runner, read);
+    else record(from, leaseToken, runner, read);
+  };
+
+  const record = (from: WorkerRef, leaseToken: string, runner: SessionRunner, said: WorkerAnswer): void => {
+    const { instanceId } = from;
+    const at = clock.now();
+    const draw = random.draw();
+    runner.send({ kind: 'answer', at, leaseToken, instanceId, answer: said, draw }, (outcome) => {
+      const ruling = outcome.ok ? outcome.value.answer : undefined;
+      if (ruling !== undefined) acknowledge(from, leaseToken, ruling.verdict, ruling.reason);
+      else if (!outcome.ok) unanswerable(leaseToken, outcome.refusal.reason);
+    });
+  };
+
+  /** Once the bytes of an answer are durable. */
+  const recordStored = (
+    from: WorkerRef,
+    leaseToken: string,
+    runner: SessionRunner,
+    stored: Promise<WorkerAnswer>,
+  ): void => {
+    stored.then(
+      (said) => record(from, leaseToken, runner, said),
+      (error: unknown) => {
+        // Without room for the bytes there is no result; waiting for room would hold the call up for nothing.
+        if (hasNoRoom(error)) record(from, leaseToken, runner, { kind: 'failure', failure: NO_ROOM });
+        else unanswerable(leaseToken, error);
+      },
+    );
   };
 
   /** An answer for a session that is not in memory: it ended, or never was. */
@@ -120,7 +128,7 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
         held.lease.instanceId !== instanceId
       )
         return;
-      runner.heard.set(progress.leaseToken, clock.now());
+      runner.hear(progress.leaseToken, clock.now());
       checkpoint(runner, progress);
       // Watchers learn nothing that would let them speak for the worker.
       const { completed, total, activity, partial } = progress;
