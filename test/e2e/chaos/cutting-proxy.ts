@@ -44,8 +44,10 @@ export async function openCuttingProxy(target: string): Promise<CuttingProxy> {
       sever(pair);
     },
     async [Symbol.asyncDispose]() {
+      // First of all it takes no more: who was cut would be back before the last one is.
+      const closed = new Promise((resolve) => server.close(resolve));
       for (const pair of [...pairs]) sever(pair);
-      await new Promise((resolve) => server.close(resolve));
+      await closed;
     },
   };
 }
