@@ -41,7 +41,13 @@ interface Held {
   answer: WorkerFrame | undefined;
 }
 
-const KEEPALIVE = { 'grpc.keepalive_time_ms': 20_000, 'grpc.keepalive_timeout_ms': 10_000 };
+const CHANNEL = {
+  'grpc.keepalive_time_ms': 20_000,
+  'grpc.keepalive_timeout_ms': 10_000,
+  // The channel has a backoff of its own, of up to two minutes; the rules for it are those of 5.3.
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 100,
+};
 const FIRST_BACKOFF_MS = 250;
 const LAST_BACKOFF_MS = 15_000;
 const DRAIN_MS = 30_000;
@@ -55,7 +61,7 @@ const FINAL: readonly number[] = [
 
 /** Serves until SIGTERM has drained it. Rejects where reconnecting cannot help. */
 export function serve(options: WorkerOptions): Promise<void> {
-  const client = new Client(options.address, credentials.createInsecure(), KEEPALIVE);
+  const client = new Client(options.address, credentials.createInsecure(), CHANNEL);
   const instanceId = randomBytes(16).toString('hex');
   const held = new Map<string, Held>();
   const over = Promise.withResolvers<void>();
@@ -98,6 +104,7 @@ export function serve(options: WorkerOptions): Promise<void> {
     // A lost stream cancels nothing: the hello names what is held, and the answers follow (5.5).
     outbox = [];
     welcome = undefined;
+    drained = false;
     receivedThrough = 0;
     const opened = client.makeBidiStreamRequest(
       '/spindle.v1.WorkerService/Connect',
@@ -134,7 +141,7 @@ export function serve(options: WorkerOptions): Promise<void> {
   const lost = (ended: StatusObject): void => {
     stream = undefined;
     clearInterval(heartbeatTimer);
-    if (drained || replaced) finish();
+    if (replaced || (drained && held.size === 0)) finish();
     else if (FINAL.includes(ended.code))
       finish(new Error(`the engine refused this worker: ${ended.details}`));
     else {

@@ -15,7 +15,7 @@ import { duration } from '../core/time.ts';
 import { parseAddress } from '../rpc/address.ts';
 import { listen } from '../rpc/listen.ts';
 import { service } from '../rpc/service.ts';
-import { within } from './deadline.ts';
+import { pass, within } from './deadline.ts';
 import { FRAME_TIMEOUT_MS, HEARTBEAT_MS, RESUME_GRACE_MS, SILENCE_MS, START_TIMEOUT_MS } from './limits.ts';
 import { startWorker, type WorkerProcess } from './process.ts';
 import { openProxy } from './proxy.ts';
@@ -45,6 +45,8 @@ export interface Serving {
 
 export interface WelcomeOptions {
   readonly abandon?: readonly string[];
+  /** How long the worker waits for its welcome, in milliseconds. Default 0. */
+  readonly welcomeAfterMs?: number;
   readonly maxMessageBytes?: number;
   /** What the welcome says about the interval of heartbeats. Default HEARTBEAT_MS. */
   readonly heartbeatMs?: number;
@@ -133,6 +135,7 @@ const FIRST_RECONNECT_MS = 250;
 /** Welcomes a worker, and waits for the heartbeat that lets dispatches follow (5.1). */
 async function serve(stream: Stream, options: WelcomeOptions): Promise<Serving> {
   const hello = await stream.hello();
+  await pass(options.welcomeAfterMs ?? 0);
   const welcome = create(WelcomeSchema, {
     connectionId: token(),
     resumeToken: token(),

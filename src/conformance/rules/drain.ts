@@ -3,7 +3,7 @@ import { DrainReplySchema } from '../../../gen/spindle/v1/worker_service_pb.ts';
 import { within } from '../deadline.ts';
 import { EXIT_TIMEOUT_MS } from '../limits.ts';
 import { expectEqual, type Rule } from '../rule.ts';
-import { heldIn, textOf } from './answers.ts';
+import { cancelFrame, heldIn, textOf } from './answers.ts';
 
 export const DRAIN_RULES: readonly Rule[] = [
   {
@@ -32,11 +32,15 @@ export const DRAIN_RULES: readonly Rule[] = [
     title: 'a draining worker that reconnects says so',
     async check(bench) {
       const serving = await bench.serving();
-      const running = serving.dispatch('slow', '{"ms":3000}');
-      await heldIn(serving, running);
+      const { stream, dispatch } = serving;
+      const running = dispatch('slow', '{"ms":3000}');
+      const stopped = dispatch('slow', '{"ms":60000}');
+      await heldIn(serving, stopped);
       bench.process.signal('SIGTERM');
-      await serving.stream.next('drain', 'a drain');
-      serving.stream.send({ case: 'drainReply', value: create(DrainReplySchema) });
+      await stream.next('drain', 'a drain');
+      stream.send({ case: 'drainReply', value: create(DrainReplySchema) }, cancelFrame(stopped));
+      // Frames are read in order: with this answer, the worker knows that its drain is confirmed.
+      await stream.answer(stopped);
       bench.cut();
       const next = await bench.serving();
       expectEqual('draining in the hello', next.hello.draining, true);

@@ -29,10 +29,10 @@ export const RESUME_RULES: readonly Rule[] = [
       await heldIn(serving, lease);
       bench.cut();
       // The handler ends before the worker may speak again.
-      const stream = await bench.connection();
-      const hello = await stream.hello();
-      expectResumes(hello, serving);
-      expectEqual('held', held(hello), [lease]);
+      const next = await bench.serving({ welcomeAfterMs: 600 });
+      expectResumes(next.hello, serving);
+      expectEqual('held', held(next.hello), [lease]);
+      expectEqual('the text', textOf(await next.stream.answer(lease)), 'slept 400');
     },
   },
   {
