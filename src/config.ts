@@ -95,6 +95,7 @@ const ConfigSchema = z
         .optional(),
       journal: z.string(EXPECTED.journal).regex(JOURNAL, EXPECTED.journal).optional(),
       insecure: flag.optional(),
+      retain: duration.optional(),
       log_level: z.enum(['info', 'warn', 'error', 'silent'], EXPECTED.level).optional(),
       shutdown_grace: duration.optional(),
       resume_grace: duration.optional(),
@@ -112,6 +113,8 @@ const ConfigSchema = z
     journal: settings.journal,
     /** Listening beyond this machine without credentials is meant (9.1). */
     insecure: settings.insecure ?? false,
+    /** How long calls are kept after their end (4.12). */
+    retainMs: settings.retain,
     logLevel: settings.log_level ?? ('info' as const),
     shutdownGraceMs: settings.shutdown_grace,
     /** How long a worker that is away keeps what it holds (5.3). */
@@ -132,6 +135,7 @@ const VARIABLES: Readonly<Record<Setting, string>> = {
   http: 'SPINDLE_HTTP',
   journal: 'SPINDLE_JOURNAL',
   insecure: 'SPINDLE_INSECURE',
+  retain: 'SPINDLE_RETAIN',
   log_level: 'SPINDLE_LOG_LEVEL',
   shutdown_grace: 'SPINDLE_SHUTDOWN_GRACE',
   resume_grace: 'SPINDLE_RESUME_GRACE',

@@ -7,9 +7,9 @@ import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
-import { MAX_TIMER_MS, SHUTDOWN_GRACE_MS } from './core/limits.ts';
+import { MAX_TIMER_MS, RETAIN_MS, SHUTDOWN_GRACE_MS } from './core/limits.ts';
 import { buildEngine } from './engine/engine.ts';
-import type { Blobs, Journal, Observer } from './engine/ports.ts';
+import type { Blobs, Clock, Journal, Observer } from './engine/ports.ts';
 import { parseJournalUrl } from './journal/url.ts';
 import { isLoopback, parseAddress } from './rpc/address.ts';
 import { type Listening, listen } from './rpc/listen.ts';
@@ -41,6 +41,8 @@ export interface EngineOptions {
    * known as lost sooner; longer, one that is only cut off has more time to come back. Default 30,000.
    */
   readonly resumeGraceMs?: number;
+  /** How long calls are kept after their end, in milliseconds; then their ids are free again (4.12). Default 7 days. */
+  readonly retainMs?: number;
   /** Hears what an operator should know. Default: nobody. */
   readonly observer?: Observer;
 }
@@ -91,7 +93,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   const clock = systemClock();
   const random = systemRandom();
   const schemas = createSchemas();
-  const store = await openStore(journalUrl, observer).catch(startErrorOf('journal'));
+  const store = await openStore(journalUrl, observer, clock).catch(startErrorOf('journal'));
   const failure = Promise.withResolvers<Error>();
   const registry = createRegistry({
     clock,
@@ -115,6 +117,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       observer,
       policies: options.retry && create(RetryPoliciesSchema, options.retry),
       resumeGraceMs,
+      retainMs: options.retainMs ?? RETAIN_MS,
       failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
     });
     await engine.recover().catch(startErrorOf('journal'));
@@ -205,21 +208,21 @@ interface Store {
 }
 
 /** What is kept, in memory or in a folder. SQLite and its thread are loaded only where they are used. */
-async function openStore(url: string, observer: Observer): Promise<Store> {
+async function openStore(url: string, observer: Observer, { now }: Clock): Promise<Store> {
   const parsed = parseJournalUrl(url);
   if (!parsed.ok) throw new StartError('option', parsed.reason);
   const place = parsed.url;
   if (place.kind === 'memory') {
     const { createMemoryJournal } = await import('./journal/memory.ts');
     const { createMemoryBlobs } = await import('./journal/memory-blobs.ts');
-    return closable(createMemoryJournal(), createMemoryBlobs(), randomBytes(SECRET_BYTES));
+    return closable(createMemoryJournal(), createMemoryBlobs({ now }), randomBytes(SECRET_BYTES));
   }
   const { openSqliteJournal } = await import('./journal/sqlite.ts');
   const { openFileBlobs } = await import('./journal/file-blobs.ts');
   const journal = await openSqliteJournal({ path: place.path, observer });
   try {
     const directory = dirname(place.path);
-    const blobs = await openFileBlobs({ directory: join(directory, 'blobs') });
+    const blobs = await openFileBlobs({ directory: join(directory, 'blobs'), now });
     return closable(journal, blobs, await keptSecret(join(directory, 'resume.key')));
   } catch (error) {
     await journal.close();

@@ -10,6 +10,7 @@ interface ServeFlags {
   readonly listen?: string;
   readonly http?: string;
   readonly journal?: string;
+  readonly retain?: string;
   readonly insecure?: boolean;
   readonly logLevel?: string;
   readonly shutdownGrace?: string;
@@ -36,6 +37,7 @@ export function defineServe(command: Command): void {
     .option('--listen <host:port>', 'the gRPC port (default: 127.0.0.1:7433)')
     .option('--http <host:port|off>', 'the port for gRPC-Web, Connect and JSON (default: 127.0.0.1:7434)')
     .option('--journal <url>', 'memory: or sqlite:PATH (default: sqlite:./spindle-data/spindle.db)')
+    .option('--retain <duration>', 'how long calls are kept after their end (default: 7d)')
     .option('--insecure', 'allow an address that other machines reach, though nobody is asked who they are')
     .option('--log-level <level>', 'info, warn, error or silent (default: info)')
     .option('--shutdown-grace <duration>', 'how long a shutdown waits for running calls (default: 10s)')
@@ -63,13 +65,14 @@ async function serve(flags: ServeFlags): Promise<void> {
 
   let engine: RunningEngine;
   try {
-    const { listen, http, journal, insecure, retry, resumeGraceMs } = config;
+    const { listen, http, journal, insecure, retry, resumeGraceMs, retainMs } = config;
     engine = await createEngine({
       ...(listen === undefined ? {} : { listen }),
       ...(http === undefined ? {} : { http }),
       ...(journal === undefined ? {} : { journal }),
       ...(retry === undefined ? {} : { retry: policies(retry) }),
       ...(resumeGraceMs === undefined ? {} : { resumeGraceMs }),
+      ...(retainMs === undefined ? {} : { retainMs }),
       insecure,
       observer,
     });

@@ -26,6 +26,8 @@ export type RefusalReason =
   | 'shutting_down'
   /** The journal stopped; the engine's log says why. */
   | 'journal_unavailable'
+  /** What was recorded of this call is not what was written (7.4). Others are not touched. */
+  | 'session_damaged'
   /** Another engine took the session over (7.3). */
   | 'session_moved'
   | 'not_implemented'

@@ -1,4 +1,4 @@
-import { toBinary } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { type Caller, type Call as CallMessage, CallSchema } from '../../gen/spindle/v1/call_pb.ts';
 import type { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
 import type {
@@ -7,9 +7,10 @@ import type {
   SettleCallRequest,
 } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { type Call, lastLease } from '../core/call.ts';
+import { failure } from '../core/failure.ts';
 import { MAX_PAGE_SIZE, MAX_RESULT_BYTES, MESSAGE_OVERHEAD_BYTES } from '../core/limits.ts';
 import { accepted, type Outcome, refused } from '../core/refusal.ts';
-import { directCallSession, type Session } from '../core/session.ts';
+import { directCallOf, directCallSession, type Session } from '../core/session.ts';
 import { readFailure, readResult } from './answers.ts';
 import type { Shared } from './engine.ts';
 import type { SessionKey } from './ports.ts';
@@ -25,7 +26,7 @@ export interface CallRef {
   readonly callId: string;
 }
 
-/** Calls, as clients make and follow them. Promises reject only where the journal fails. */
+/** Calls, as clients make and follow them. A fault of the journal is a refusal; promises reject for bugs alone. */
 export interface Calls {
   /**
    * Makes a call, or joins the one that has the same id (4.12). The watcher hears what happens, or is told
@@ -78,7 +79,18 @@ export function createCalls(shared: Shared): Calls {
     return call.ok ? accepted(callMessage(key.sessionId, call.value, clock.now())) : call;
   };
 
-  return {
+  /** One damaged call must not hide the others of a list. */
+  const listed = async (key: SessionKey): Promise<CallMessage | undefined> => {
+    try {
+      const [call] = (await sessions.read(key))?.calls.values() ?? [];
+      return call && callMessage(key.sessionId, call, clock.now());
+    } catch (error) {
+      if (shared.refuse(error)?.reason !== 'session_damaged') throw error;
+      return damagedCall(key.sessionId);
+    }
+  };
+
+  const unguarded: Calls = {
     request: createRequests(shared),
 
     async watch(caller, ref, watcher) {
@@ -111,9 +123,8 @@ export function createCalls(shared: Shared): Calls {
       const calls: CallMessage[] = [];
       let bytes = 0;
       for (const [index, sessionId] of page.sessionIds.entries()) {
-        const [call] = (await sessions.read({ tenant, sessionId }))?.calls.values() ?? [];
-        if (call === undefined) continue;
-        const message = callMessage(sessionId, call, clock.now());
+        const message = await listed({ tenant, sessionId });
+        if (message === undefined) continue;
         bytes += toBinary(CallSchema, message).byteLength + MESSAGE_OVERHEAD_BYTES;
         // A page that no reader could take ends early. Its cursor is that of the shorter one.
         if (bytes > MAX_RESULT_BYTES && index > 0) {
@@ -168,6 +179,39 @@ export function createCalls(shared: Shared): Calls {
         : accepted(callMessage(found.value.key.sessionId, call, clock.now()));
     },
   };
+
+  /** Answers with a refusal where the journal or the blob store has a fault. */
+  const guarded =
+    <A extends readonly unknown[], T>(run: (...args: A) => Promise<Outcome<T>>) =>
+    async (...args: A): Promise<Outcome<T>> => {
+      try {
+        return await run(...args);
+      } catch (error) {
+        const refusal = shared.refuse(error);
+        if (refusal === undefined) throw error;
+        return { ok: false, refusal };
+      }
+    };
+
+  return {
+    request: unguarded.request,
+    watch: guarded(unguarded.watch),
+    get: guarded(unguarded.get),
+    list: guarded(unguarded.list),
+    settle: guarded(unguarded.settle),
+    cancel: guarded(unguarded.cancel),
+  };
+}
+
+/** What a list says of a call whose record cannot be read (7.4). */
+function damagedCall(sessionId: string): CallMessage {
+  const error = failure('internal', 'The record of this call is damaged, and nothing of it can be trusted.');
+  const callId = directCallOf(sessionId);
+  return create(CallSchema, {
+    sessionId: callId === undefined ? sessionId : '',
+    callId: callId ?? '',
+    outcome: { case: 'error', value: error },
+  });
 }
 
 /** Entries of a page where the request names no number (ListCallsRequest.page_size). */

@@ -3,9 +3,7 @@ import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { RetryPolicies } from '../../gen/spindle/v1/retry_pb.ts';
 import { digestOfUri } from '../core/blob-uri.ts';
 import type { Call } from '../core/call.ts';
-import { lastLease } from '../core/call.ts';
 import { RESUME_GRACE_MS } from '../core/limits.ts';
-import { isUnfinished } from '../core/owed.ts';
 import { accepted, type Outcome, type Refusal, refused } from '../core/refusal.ts';
 import type { Instant, Millis } from '../core/time.ts';
 import type { Schemas } from '../schema/schemas.ts';
@@ -14,9 +12,12 @@ import { createAppends } from './appends.ts';
 import { type Calls, createCalls } from './calls.ts';
 import { createDefinitions, type Definitions } from './definitions.ts';
 import { createEffects } from './effects.ts';
-import { faultKind, hasNoRoom } from './journal-fault.ts';
-import type { Blobs, Clock, ExpectedLease, Journal, Observer, Random, SessionKey, Workers } from './ports.ts';
+import { hasNoRoom } from './journal-fault.ts';
+import type { Blobs, Clock, Journal, Observer, Random, SessionKey, Workers } from './ports.ts';
+import { recoverSessions } from './recovery.ts';
+import { createRefuse, JOURNAL_FAILED, type Refuse } from './refuse.ts';
 import { unknownTool } from './request.ts';
+import { createRetention } from './retention.ts';
 import { nearestNames } from './search.ts';
 import type { SessionRunner } from './session-runner.ts';
 import { createSessions, type Sessions } from './sessions.ts';
@@ -36,6 +37,8 @@ export interface EngineOptions {
   readonly policies?: RetryPolicies | undefined;
   /** How long recovered calls and names wait for their workers (5.8, 4.11). RESUME_GRACE_MS if not given. */
   readonly resumeGraceMs?: Millis | undefined;
+  /** How long ended sessions are kept (4.12). Without it nothing is ever removed. */
+  readonly retainMs?: Millis | undefined;
   /** The journal cannot be trusted any more: the process should end, and be started again (7.4). */
   readonly failed: (error: unknown) => void;
 }
@@ -43,8 +46,10 @@ export interface EngineOptions {
 export interface Engine {
   readonly calls: Calls;
   readonly tools: Tools;
-  /** The bytes of a blob reference's uri. Rejects with a JournalFault. */
+  /** The bytes of a blob reference's uri. Reading them may throw what `refuse` knows. */
   readBlob(caller: Caller, uri: string): Promise<Outcome<AsyncIterable<Uint8Array>>>;
+  /** What a caller is told of a fault that it met while it read a blob; undefined for what is none. */
+  readonly refuse: Refuse;
   /** Takes up every unfinished session of the journal (7.2). Before workers and clients connect. */
   recover(): Promise<void>;
   /**
@@ -59,6 +64,8 @@ export interface Shared {
   readonly options: EngineOptions;
   readonly sessions: Sessions;
   readonly definitions: Definitions;
+  /** What a caller is told of a fault, of which the operator hears. */
+  readonly refuse: Refuse;
   readonly waiting: WaitingCalls<Waiter & { readonly runner: SessionRunner }>;
   /** Set while the engine drains, or when it failed: new requests are refused with it. */
   stopping: Refusal | undefined;
@@ -77,6 +84,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const { clock, random, journal, workers, observer } = options;
   const alarms: Alarms<SessionRunner> = createAlarms(clock, (runner) => runner.wake(random.draw()));
   let quiet: (() => void) | undefined;
+  let refusedAt = Number.NEGATIVE_INFINITY;
 
   const isQuiet = (): boolean => {
     for (const { session } of sessions.all()) {
@@ -84,6 +92,17 @@ export function buildEngine(options: EngineOptions): Engine {
     }
     return true;
   };
+
+  /** Nothing can be recorded any more, so nothing may be done (7.4). */
+  const fail = (error: unknown): void => {
+    if (shared.stopping === JOURNAL_FAILED) return;
+    shared.stopping = JOURNAL_FAILED;
+    observer.report('error', 'journal_failed', {
+      error: error instanceof Error ? error.message : String(error),
+    });
+    options.failed(error);
+  };
+  const refuse = createRefuse(observer, fail);
 
   const sessions = createSessions({
     journal,
@@ -102,15 +121,15 @@ export function buildEngine(options: EngineOptions): Engine {
         sessions.drop(runner);
         if (error === undefined)
           return refused('session_moved', 'another engine owns this session now').refusal;
-        fail(error);
-        return shared.stopping ?? JOURNAL_FAILED;
+        const refusal = refuse(error);
+        // A bug broke the append off, so what it left behind is unknown as well.
+        if (refusal === undefined) fail(error);
+        return refusal ?? JOURNAL_FAILED;
       },
       postponed(error) {
-        const kind = faultKind(error);
-        if (kind === undefined || !hasNoRoom(error)) return undefined;
-        observer.report('warn', 'journal_refused', { kind });
-        return refused('overloaded', `the journal takes no more at the moment (${kind}); try again later`)
-          .refusal;
+        if (!hasNoRoom(error)) return undefined;
+        refusedAt = clock.now();
+        return refuse(error);
       },
     },
   });
@@ -118,6 +137,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const shared: Shared = {
     options,
     sessions,
+    refuse,
     definitions: createDefinitions(options.blobs, options.schemas),
     waiting: createWaitingCalls(),
     stopping: undefined,
@@ -135,16 +155,17 @@ export function buildEngine(options: EngineOptions): Engine {
     shared.waiting.remove(tenant, { sessionId, callId, toolName: name });
   const calls = createCalls(shared);
   listenToWorkers(shared, effects);
-
-  /** Nothing can be recorded any more, so nothing may be done (7.4). */
-  const fail = (error: unknown): void => {
-    if (shared.stopping === JOURNAL_FAILED) return;
-    shared.stopping = JOURNAL_FAILED;
-    observer.report('error', 'journal_failed', {
-      error: error instanceof Error ? error.message : String(error),
-    });
-    options.failed(error);
-  };
+  const retention =
+    options.retainMs === undefined
+      ? undefined
+      : createRetention({
+          ...options,
+          retainMs: options.retainMs,
+          inUse: (tenant, digest) =>
+            shared.definitions.cached(tenant, digest) !== undefined || workers.knows(tenant, digest),
+          refusedAt: () => refusedAt,
+          refuse,
+        });
 
   /** Calls of tools that nobody has declared by now will not run (4.11). */
   const settleNames = (): void => {
@@ -159,17 +180,6 @@ export function buildEngine(options: EngineOptions): Engine {
     }
   };
 
-  /** A session whose log is damaged stops alone (7.4): the others go on. */
-  const takeUp = async (key: SessionKey): Promise<SessionRunner | undefined> => {
-    try {
-      return await sessions.open(key);
-    } catch (error) {
-      if (faultKind(error) !== 'corrupt') throw error;
-      observer.report('error', 'session_corrupt', { session: key.sessionId, error: String(error) });
-      return undefined;
-    }
-  };
-
   return {
     calls,
     tools: createTools(workers),
@@ -177,28 +187,20 @@ export function buildEngine(options: EngineOptions): Engine {
       const digest = digestOfUri(uri);
       if (digest === undefined)
         return refused('invalid_request', 'uri must be blob:sha256- and 64 hexadecimal digits');
-      const chunks = await options.blobs.read(tenant, digest);
+      const chunks = await options.blobs.read(tenant, digest).catch((error: unknown) => {
+        const refusal = refuse(error);
+        if (refusal === undefined) throw error;
+        return refusal;
+      });
+      if (chunks !== undefined && 'reason' in chunks) return { ok: false, refusal: chunks };
       return chunks === undefined
         ? refused('blob_not_found', 'there is no such blob', { uri })
         : accepted(chunks);
     },
+    refuse,
     async recover() {
-      const runners: SessionRunner[] = [];
-      const expected: ExpectedLease[] = [];
-      for await (const key of journal.unfinished()) {
-        const runner = await takeUp(key);
-        if (runner === undefined) continue;
-        runners.push(runner);
-        expected.push(...runningLeases(runner));
-      }
-      for (const { tenant, leaseToken } of expected) effects.away(tenant, leaseToken, true);
-      workers.expect(expected);
-      const graceUntil = clock.now() + (options.resumeGraceMs ?? RESUME_GRACE_MS);
-      shared.namesSettledAt = graceUntil;
-      for (const runner of runners) runner.resume(runningLeases(runner).length > 0 ? graceUntil : 0);
-      clock.alarm(graceUntil, settleNames);
-      if (runners.length > 0)
-        observer.report('info', 'recovered', { calls: runners.length, running: expected.length });
+      await recoverSessions(shared, effects, settleNames);
+      retention?.start();
     },
     async drain(grace) {
       shared.stopping ??= refused('shutting_down', 'the engine shuts down; try again in a moment').refusal;
@@ -211,23 +213,9 @@ export function buildEngine(options: EngineOptions): Engine {
           };
         });
       }
+      await retention?.stop();
       alarms.close();
       for (const runner of [...sessions.all()]) runner.abandon(shared.stopping);
     },
   };
-}
-
-const JOURNAL_FAILED = refused(
-  'journal_unavailable',
-  'the journal failed; the engine has to be started again',
-).refusal;
-
-function runningLeases({ key, session }: SessionRunner): ExpectedLease[] {
-  if (!isUnfinished(session)) return [];
-  return [...session.calls.values()].flatMap((call) => {
-    const lease = lastLease(call);
-    if (call.phase.kind !== 'dispatched' || lease === undefined) return [];
-    const { token: leaseToken, instanceId, streamNumber, workerName } = lease;
-    return [{ leaseToken, tenant: key.tenant, instanceId, streamNumber, workerName, toolName: call.name }];
-  });
 }

@@ -242,6 +242,8 @@ export interface ExpectedLease {
 export interface Workers {
   /** The definition in force: the newest that a connected worker declared, or the last one that there was. */
   find(tenant: string, toolName: string): Definition | undefined;
+  /** Whether a call may name this definition: a worker serves it, connected or away, or it is remembered. */
+  knows(tenant: string, digest: Digest): boolean;
   /** Names that somebody declared, for the nearest ones to an unknown name. */
   served(tenant: string): readonly Served[];
   /**

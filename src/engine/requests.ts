@@ -88,8 +88,10 @@ export function createRequests(shared: Shared): Calls['request'] {
         else waiting.watcher.lost(NOT_RETAINED);
       },
       (error: unknown) => {
-        options.observer.report('error', 'session_unreadable', { error: String(error) });
-        waiting.watcher.lost(UNREADABLE);
+        const refusal = shared.refuse(error);
+        if (refusal === undefined)
+          options.observer.report('error', 'session_unreadable', { error: String(error) });
+        waiting.watcher.lost(refusal ?? UNREADABLE);
       },
     );
   };

@@ -15,6 +15,7 @@ import { wakeup } from '../core/timers.ts';
 import { unreachable } from '../core/unreachable.ts';
 import type { AppendSession } from './appends.ts';
 import type { Clock, SessionHead, SessionKey } from './ports.ts';
+import { referencesOf } from './references.ts';
 import { updateOf } from './updates.ts';
 import type { CallWatcher } from './watchers.ts';
 
@@ -155,7 +156,8 @@ export class SessionRunner {
     }
     this.#appending = true;
     const head = { ...this.head, unfinished: isUnfinished(session) };
-    this.#options.append({ key: this.key, expectedSequence: before, events, head }, (settled) => {
+    const append = { key: this.key, expectedSequence: before, events, head, ...referencesOf(events) };
+    this.#options.append(append, (settled) => {
       switch (settled.kind) {
         case 'appended':
           this.#commit(session, events, letters, outcomes);

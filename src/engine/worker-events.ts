@@ -33,6 +33,10 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
       error: String(error),
     });
 
+  /** It never will be: the worker need not bring it again. */
+  const unrecordable = (from: WorkerRef, leaseToken: string): void =>
+    acknowledge(from, leaseToken, AnswerVerdict.STALE, 'the record of this call is damaged');
+
   const answer = (from: WorkerRef, frame: Answer, runner: SessionRunner, held: Held): void => {
     const { leaseToken } = frame;
     const definition = definitions.cached(from.tenant, digestOf(held));
@@ -59,6 +63,7 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
         if (ruling !== undefined) acknowledge(from, leaseToken, ruling.verdict, ruling.reason);
         // The log knows what became of the call; the worker would not say it again on this stream (5.7, 7.3).
         else if (!outcome.ok && outcome.refusal.reason === 'session_moved') answerFromLog(from, frame);
+        else if (!outcome.ok && outcome.refusal.reason === 'session_damaged') unrecordable(from, leaseToken);
         else if (!outcome.ok) unanswerable(leaseToken, outcome.refusal.reason);
       });
     };
@@ -86,7 +91,10 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
   };
 
   function answerFromLog(from: WorkerRef, frame: Answer): void {
-    answerLate(from, frame).catch((error: unknown) => unanswerable(frame.leaseToken, error));
+    answerLate(from, frame).catch((error: unknown) => {
+      if (shared.refuse(error)?.reason === 'session_damaged') unrecordable(from, frame.leaseToken);
+      else unanswerable(frame.leaseToken, error);
+    });
   }
 
   workers.listen({

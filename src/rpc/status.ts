@@ -35,6 +35,7 @@ const CODES: Readonly<Record<RefusalReason, Code>> = {
   request_too_large: Code.ResourceExhausted,
   shutting_down: Code.Unavailable,
   journal_unavailable: Code.Unavailable,
+  session_damaged: Code.DataLoss,
   session_moved: Code.Unavailable,
   not_implemented: Code.Unimplemented,
   internal: Code.Internal,

@@ -23,7 +23,7 @@ import { traced } from './traced.ts';
 import { createUpdateQueue } from './update-queue.ts';
 
 /** Tool calls without a model (ToolService). */
-export function toolService({ calls, tools, readBlob }: Engine, observer: Observer): Service {
+export function toolService({ calls, tools, readBlob, refuse }: Engine, observer: Observer): Service {
   return service(
     ToolService,
     {
@@ -93,9 +93,16 @@ export function toolService({ calls, tools, readBlob }: Engine, observer: Observ
       async readBlob({ uri }, out, { caller, signal }) {
         const blob = await readBlob(caller, uri);
         if (!blob.ok) return blob;
-        for await (const data of blob.value) {
-          if (signal.aborted) break;
-          await out.write(create(ReadBlobResponseSchema, { data }));
+        try {
+          for await (const data of blob.value) {
+            if (signal.aborted) break;
+            await out.write(create(ReadBlobResponseSchema, { data }));
+          }
+        } catch (error) {
+          // Damage shows only when all bytes were read: the status tells that those before are not to be used.
+          const refusal = refuse(error);
+          if (refusal === undefined) throw error;
+          return { ok: false, refusal };
         }
         return accepted(undefined);
       },

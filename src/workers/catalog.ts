@@ -16,6 +16,8 @@ interface Listing {
 export interface Catalog {
   find(tenant: string, toolName: string): Definition | undefined;
   served(tenant: string): Served[];
+  /** Whether a definition is in force, or offered by an instance. */
+  knows(tenant: string, digest: string): boolean;
   /** Workers that serve the definition in force; where none does, workers that serve another (5.11). */
   serving(tenant: string, toolName: string): readonly Instance[];
   /** After an instance came, left, or changed its offers. `before` are the names that it offered until now. */
@@ -63,6 +65,13 @@ export function createCatalog(): Catalog {
 
   return {
     find: (tenant, toolName) => tenants.get(tenant)?.get(toolName)?.inForce,
+    knows(tenant, digest) {
+      for (const [toolName, { inForce, instances }] of tenants.get(tenant) ?? []) {
+        if (inForce.digest === digest) return true;
+        if (instances.some(({ offers }) => offers.get(toolName)?.definition.digest === digest)) return true;
+      }
+      return false;
+    },
     served(tenant) {
       const listings = [...(tenants.get(tenant)?.entries() ?? [])];
       return listings.flatMap(([toolName, { inForce, instances }]) => {

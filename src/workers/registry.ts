@@ -82,6 +82,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     },
     nextDeclaration: () => ++declarations,
     find: (tenant, toolName) => catalog.find(tenant, toolName),
+    knows: (tenant, digest) => catalog.knows(tenant, digest),
     served: (tenant) => catalog.served(tenant),
 
     reserve(tenant, toolName, sessionId, last): Reservation | undefined {

@@ -110,8 +110,10 @@ export function seededRandom(seed: number): Random {
 
 /** The memory journal, of which a test may refuse or hold appends. */
 export interface TestJournal extends Journal {
-  /** Set: every append is refused in this way. */
+  /** Set: everything that is written is refused in this way. */
   fault: JournalErrorKind | undefined;
+  /** Sessions whose logs cannot be read, and cannot be appended to. */
+  readonly damaged: Set<string>;
   /** Appends wait until `letGo`. */
   hold(): void;
   letGo(): void;
@@ -123,9 +125,13 @@ export function testJournal(): TestJournal {
   let gate = Promise.withResolvers<void>();
   gate.resolve();
   let appended = 0;
+  const rejectDamaged = (sessionId: string): void => {
+    if (tested.damaged.has(sessionId)) throw new JournalError('corrupt', `${sessionId} is damaged`);
+  };
   const tested: TestJournal = {
     ...journal,
     fault: undefined,
+    damaged: new Set(),
     hold: () => {
       gate = Promise.withResolvers();
     },
@@ -136,8 +142,17 @@ export function testJournal(): TestJournal {
     async append(batch): Promise<readonly AppendOutcome[]> {
       await gate.promise;
       if (tested.fault !== undefined) throw new JournalError(tested.fault, 'as the test says');
+      for (const { key } of batch) rejectDamaged(key.sessionId);
       appended += batch.length;
       return journal.append(batch);
+    },
+    async *read(key, afterSequence) {
+      rejectDamaged(key.sessionId);
+      yield* journal.read(key, afterSequence);
+    },
+    async prune(query) {
+      if (tested.fault !== undefined) throw new JournalError(tested.fault, 'as the test says');
+      return journal.prune(query);
     },
   };
   return tested;
@@ -182,6 +197,7 @@ export interface VirtualEngine {
   readonly streams: WorkerStreams;
   readonly clock: VirtualClock;
   readonly journal: TestJournal;
+  readonly blobs: Blobs;
   readonly reports: readonly Report[];
   readonly failures: readonly unknown[];
   /** Lets everything happen that needs no time. */
@@ -202,16 +218,24 @@ interface Kept {
   readonly random: Random;
   readonly journal: TestJournal;
   readonly blobs: Blobs;
+  readonly retainMs: number | undefined;
 }
 
-export function virtualEngine(seed = 1): Promise<VirtualEngine> {
+/** Nothing is ever removed unless `retainMs` is given. */
+export function virtualEngine(seed = 1, retainMs?: number): Promise<VirtualEngine> {
   const clock = virtualClock();
   const random = seededRandom(seed);
-  return start({ clock, random, journal: testJournal(), blobs: createMemoryBlobs() });
+  return start({
+    clock,
+    random,
+    journal: testJournal(),
+    blobs: createMemoryBlobs({ now: clock.now }),
+    retainMs,
+  });
 }
 
 async function start(kept: Kept): Promise<VirtualEngine> {
-  const { clock, random, journal, blobs } = kept;
+  const { clock, random, journal, blobs, retainMs } = kept;
   const reports: Report[] = [];
   const failures: unknown[] = [];
   const observer = {
@@ -242,6 +266,7 @@ async function start(kept: Kept): Promise<VirtualEngine> {
     workers: registry,
     schemas,
     observer,
+    retainMs,
     failed: (error) => failures.push(error),
   });
   await engine.recover();
@@ -263,6 +288,7 @@ async function start(kept: Kept): Promise<VirtualEngine> {
     streams,
     clock,
     journal,
+    blobs,
     reports,
     failures,
     settle,

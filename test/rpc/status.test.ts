@@ -25,6 +25,7 @@ const STATUSES: Record<RefusalReason, keyof typeof status> = {
   request_too_large: 'RESOURCE_EXHAUSTED',
   shutting_down: 'UNAVAILABLE',
   journal_unavailable: 'UNAVAILABLE',
+  session_damaged: 'DATA_LOSS',
   session_moved: 'UNAVAILABLE',
   not_implemented: 'UNIMPLEMENTED',
   internal: 'INTERNAL',

@@ -19,6 +19,7 @@ const STATUSES: Readonly<Record<RefusalReason, StatusName>> = {
   request_too_large: 'RESOURCE_EXHAUSTED',
   shutting_down: 'UNAVAILABLE',
   journal_unavailable: 'UNAVAILABLE',
+  session_damaged: 'DATA_LOSS',
   session_moved: 'UNAVAILABLE',
   not_implemented: 'UNIMPLEMENTED',
   internal: 'INTERNAL',
