@@ -1,0 +1,185 @@
+/**
+ * What a start costs, and what a stored call takes: `node bench/recovery.ts [--events N] [--unfinished N] [directory]`.
+ *
+ * Builds a journal of N events (ten million unless said otherwise) in calls that ended, then N more calls that have
+ * not (100,000), and measures with and without the one and the other: opening the journal, and taking up what is
+ * unfinished with a whole engine. Both have to follow what is unfinished, not what is stored. Ten million events
+ * take some 3 GB of disk and a few minutes.
+ */
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { parseArgs } from 'node:util';
+import { create } from '@bufbuild/protobuf';
+import { type SessionEvent, SessionEventSchema } from '../gen/spindle/v1/event_pb.ts';
+import { directCallSession } from '../src/core/session.ts';
+import { timestamp } from '../src/core/time.ts';
+import { buildEngine } from '../src/engine/engine.ts';
+import type { Append, Journal } from '../src/engine/ports.ts';
+import { createMemoryBlobs } from '../src/journal/memory-blobs.ts';
+import { openSqliteJournal } from '../src/journal/sqlite.ts';
+import { createSchemas } from '../src/schema/schemas.ts';
+import { systemClock, systemRandom } from '../src/system.ts';
+import { createRegistry } from '../src/workers/registry.ts';
+import { createResumeTokens } from '../src/workers/resume-token.ts';
+
+const { values, positionals } = parseArgs({
+  options: {
+    events: { type: 'string', default: '10000000' },
+    unfinished: { type: 'string', default: '100000' },
+  },
+  allowPositionals: true,
+});
+const EVENTS_PER_CALL = 3;
+const CALLS_PER_APPEND = 1_000;
+const observer = { report: () => undefined };
+const now = timestamp(Date.now());
+const caller = { tenant: 'default', subject: 'bench' };
+
+type Kind = SessionEvent['kind'];
+
+function eventsOf(callId: string, ended: boolean): SessionEvent[] {
+  const events: { readonly kind: unknown; readonly journal: object }[] = [
+    {
+      journal: {
+        caller,
+        traceContext: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
+      },
+      kind: {
+        case: 'toolCallRequested',
+        value: {
+          callId,
+          toolDigest: `sha256-${'a'.repeat(64)}`,
+          name: 'get_weather',
+          arguments: '{"city":"Berlin","unit":"celsius"}',
+          input: {},
+          policy: { maxAttempts: 1 },
+        },
+      },
+    },
+    {
+      journal: {
+        leaseToken: `abcdefghijklmnopqrstuv/${directCallSession(callId)}`,
+        workerInstanceId: 'abcdefghijklmnopqrstuv',
+        workerStreamNumber: 1,
+      },
+      kind: {
+        case: 'toolCallDispatched',
+        value: { callId, attempt: 1, workerName: 'weather-1', deadline: now },
+      },
+    },
+  ];
+  if (ended) {
+    const content = [{ kind: { case: 'text', value: { text: '{"temperature":17.5,"sky":"cloudy"}' } } }];
+    const outcome = { case: 'result', value: { content } };
+    events.push({ journal: {}, kind: { case: 'toolCallFinished', value: { callId, attempts: 1, outcome } } });
+  }
+  return events.map(({ kind, journal }, index) =>
+    create(SessionEventSchema, {
+      sessionId: directCallSession(callId),
+      sequence: index + 1,
+      occurredAt: now,
+      journal,
+      kind: kind as Kind,
+    }),
+  );
+}
+
+function appendOf(callId: string, ended: boolean): Append {
+  return {
+    key: { tenant: caller.tenant, sessionId: directCallSession(callId) },
+    expectedSequence: 0,
+    events: eventsOf(callId, ended),
+    head: { kind: 'call', name: 'get_weather', subject: caller.subject, unfinished: !ended },
+    definitions: [`sha256-${'a'.repeat(64)}`],
+  };
+}
+
+async function store(journal: Journal, prefix: string, calls: number, ended: boolean): Promise<void> {
+  for (let stored = 0; stored < calls; stored += CALLS_PER_APPEND) {
+    const count = Math.min(CALLS_PER_APPEND, calls - stored);
+    await journal.append(
+      // Ids as random as real ones are: the index over them is as scattered.
+      Array.from({ length: count }, (_, index) =>
+        appendOf(`${random.token()}${prefix}${stored + index}`, ended),
+      ),
+    );
+  }
+}
+
+interface Row {
+  readonly journal: string;
+  readonly 'size MiB': number;
+  readonly 'opening ms': number;
+  readonly 'recovery ms': number;
+  readonly 'heap MiB': number;
+}
+
+const random = systemRandom();
+const directory = mkdtempSync(join(positionals[0] ?? tmpdir(), 'spindle-recovery-'));
+
+async function measure(path: string, title: string): Promise<Row> {
+  globalThis.gc?.();
+  const before = process.memoryUsage().heapUsed;
+  const startedAt = performance.now();
+  const journal = await openSqliteJournal({ path });
+  const openedAt = performance.now();
+  const clock = systemClock();
+  const schemas = createSchemas();
+  const resumeTokens = createResumeTokens(new Uint8Array(32));
+  const workers = createRegistry({ clock, random, observer, schemas, resumeTokens, soon: setImmediate });
+  const engine = buildEngine({
+    journal,
+    blobs: createMemoryBlobs(),
+    clock,
+    random,
+    workers,
+    schemas,
+    observer,
+    failed: (error) => {
+      throw error;
+    },
+  });
+  await engine.recover();
+  const recoveredAt = performance.now();
+  const heap = process.memoryUsage().heapUsed - before;
+  await engine.drain(0);
+  await journal.close();
+  return {
+    journal: title,
+    'size MiB': Math.round(statSync(path).size / 2 ** 20),
+    'opening ms': Math.round(openedAt - startedAt),
+    'recovery ms': Math.round(recoveredAt - openedAt),
+    'heap MiB': Math.round(heap / 2 ** 20),
+  };
+}
+
+try {
+  const events = Number(values.events);
+  const unfinished = Number(values.unfinished);
+  const rows: Row[] = [];
+  const small = join(directory, 'small.db');
+  const large = join(directory, 'large.db');
+  for (const [path, stored] of [
+    [small, 0],
+    [large, Math.ceil(events / EVENTS_PER_CALL)],
+  ] as const) {
+    const title = `${(stored * EVENTS_PER_CALL).toLocaleString('en')} events stored`;
+    const journal = await openSqliteJournal({ path });
+    await store(journal, 'e', stored, true);
+    await journal.close();
+    rows.push(await measure(path, `${title}, nothing unfinished`));
+    if (stored > 0) {
+      const bytes = statSync(path).size / stored;
+      process.stderr.write(`a stored call of ${EVENTS_PER_CALL} events takes ${Math.round(bytes)} bytes\n`);
+    }
+    const again = await openSqliteJournal({ path });
+    await store(again, 'u', unfinished, false);
+    await again.close();
+    rows.push(await measure(path, `${title}, ${unfinished.toLocaleString('en')} calls unfinished`));
+  }
+  console.table(rows);
+} finally {
+  rmSync(directory, { recursive: true });
+}
