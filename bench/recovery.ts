@@ -11,18 +11,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
-import { create } from '@bufbuild/protobuf';
-import { type SessionEvent, SessionEventSchema } from '../gen/spindle/v1/event_pb.ts';
-import { directCallSession } from '../src/core/session.ts';
-import { timestamp } from '../src/core/time.ts';
 import { buildEngine } from '../src/engine/engine.ts';
-import type { Append, Journal } from '../src/engine/ports.ts';
+import type { Journal } from '../src/engine/ports.ts';
 import { createMemoryBlobs } from '../src/journal/memory-blobs.ts';
 import { openSqliteJournal } from '../src/journal/sqlite.ts';
 import { createSchemas } from '../src/schema/schemas.ts';
 import { systemClock, systemRandom } from '../src/system.ts';
 import { createRegistry } from '../src/workers/registry.ts';
 import { createResumeTokens } from '../src/workers/resume-token.ts';
+import { computedBytes, EVENTS_PER_CALL, storedCall } from './stored-calls.ts';
 
 const { values, positionals } = parseArgs({
   options: {
@@ -31,70 +28,8 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 });
-const EVENTS_PER_CALL = 3;
 const CALLS_PER_APPEND = 1_000;
 const observer = { report: () => undefined };
-const now = timestamp(Date.now());
-const caller = { tenant: 'default', subject: 'bench' };
-
-type Kind = SessionEvent['kind'];
-
-function eventsOf(callId: string, ended: boolean): SessionEvent[] {
-  const events: { readonly kind: unknown; readonly journal: object }[] = [
-    {
-      journal: {
-        caller,
-        traceContext: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
-      },
-      kind: {
-        case: 'toolCallRequested',
-        value: {
-          callId,
-          toolDigest: `sha256-${'a'.repeat(64)}`,
-          name: 'get_weather',
-          arguments: '{"city":"Berlin","unit":"celsius"}',
-          input: {},
-          policy: { maxAttempts: 1 },
-        },
-      },
-    },
-    {
-      journal: {
-        leaseToken: `abcdefghijklmnopqrstuv/${directCallSession(callId)}`,
-        workerInstanceId: 'abcdefghijklmnopqrstuv',
-        workerStreamNumber: 1,
-      },
-      kind: {
-        case: 'toolCallDispatched',
-        value: { callId, attempt: 1, workerName: 'weather-1', deadline: now },
-      },
-    },
-  ];
-  if (ended) {
-    const content = [{ kind: { case: 'text', value: { text: '{"temperature":17.5,"sky":"cloudy"}' } } }];
-    const outcome = { case: 'result', value: { content } };
-    events.push({ journal: {}, kind: { case: 'toolCallFinished', value: { callId, attempts: 1, outcome } } });
-  }
-  return events.map(({ kind, journal }, index) =>
-    create(SessionEventSchema, {
-      sessionId: directCallSession(callId),
-      sequence: index + 1,
-      occurredAt: now,
-      journal,
-      kind: kind as Kind,
-    }),
-  );
-}
-
-function appendOf(callId: string, ended: boolean): Append {
-  return {
-    key: { tenant: caller.tenant, sessionId: directCallSession(callId) },
-    expectedSequence: 0,
-    events: eventsOf(callId, ended),
-    head: { kind: 'call', name: 'get_weather', subject: caller.subject, unfinished: !ended },
-    definitions: [`sha256-${'a'.repeat(64)}`],
-  };
-}
 
 async function store(journal: Journal, prefix: string, calls: number, ended: boolean): Promise<void> {
   for (let stored = 0; stored < calls; stored += CALLS_PER_APPEND) {
@@ -102,7 +37,7 @@ async function store(journal: Journal, prefix: string, calls: number, ended: boo
     await journal.append(
       // Ids as random as real ones are: the index over them is as scattered.
       Array.from({ length: count }, (_, index) =>
-        appendOf(`${random.token()}${prefix}${stored + index}`, ended),
+        storedCall(`${random.token()}${prefix}${stored + index}`, ended),
       ),
     );
   }
@@ -175,8 +110,11 @@ try {
     await journal.close();
     rows.push(await measure(path, `${title}, nothing unfinished`));
     if (stored > 0) {
-      const bytes = statSync(path).size / stored;
-      process.stderr.write(`a stored call of ${EVENTS_PER_CALL} events takes ${Math.round(bytes)} bytes\n`);
+      const measured = Math.round(statSync(path).size / stored);
+      const computed = Math.round(computedBytes(storedCall(`${random.token()}e${stored}`, true)));
+      process.stderr.write(
+        `a call of ${EVENTS_PER_CALL} events takes ${measured} bytes; computed: ${computed}\n`,
+      );
     }
     const again = await openSqliteJournal({ path });
     await store(again, 'u', unfinished, false);
