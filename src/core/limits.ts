@@ -225,8 +225,8 @@ export const WAL_RESERVE_BYTES = 16 * MIB;
 export const INDEX_CHECK_MS = 2;
 /** … and how long it then leaves them alone. */
 export const INDEX_CHECK_PAUSE_MS = 20;
-/** Sessions that are read at once during recovery: enough that the journal always has the next question. */
-export const RECOVERY_READS = 64;
+/** Sessions that are read at once during recovery. They travel together, and memory holds two lots of their logs. */
+export const RECOVERY_READS = 256;
 /** What the memory blob store keeps; beyond it `put` is refused. */
 export const MAX_MEMORY_BLOBS_BYTES = 256 * MIB;
 

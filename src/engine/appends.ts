@@ -1,4 +1,5 @@
 import { MAX_COMMIT_APPENDS } from '../core/limits.ts';
+import { faultKind } from './journal-fault.ts';
 import type { Append, AppendOutcome, Journal } from './ports.ts';
 
 /** What became of an append. `failed`: nothing of it was written, or nobody knows; the error says which. */
@@ -48,7 +49,9 @@ function write(journal: Journal, batch: readonly Queued[]): void {
       for (const [index, { settled }] of batch.entries()) settled(outcomes[index] ?? MISSING);
     },
     (error: unknown) => {
-      for (const { settled } of batch) settled({ kind: 'failed', error });
+      // The call was refused whole, and nothing of it was written: damage to one session is not that of others.
+      if (faultKind(error) === 'corrupt' && batch.length > 1) for (const one of batch) write(journal, [one]);
+      else for (const { settled } of batch) settled({ kind: 'failed', error });
     },
   );
 }

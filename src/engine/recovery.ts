@@ -40,13 +40,24 @@ export async function recoverSessions(
     return undefined;
   };
 
-  for await (const keys of batches(journal.unfinished(), RECOVERY_READS)) {
-    for (const runner of await Promise.all(keys.map(open))) {
+  const take = async (opening: Promise<readonly (SessionRunner | undefined)[]>): Promise<void> => {
+    for (const runner of await opening) {
       if (runner === undefined) continue;
       runners.push(runner);
       expected.push(...runningLeases(runner));
     }
+  };
+
+  // The journal reads the next ones while these are replayed.
+  let ahead: Promise<readonly (SessionRunner | undefined)[]> = Promise.resolve([]);
+  for await (const keys of batches(journal.unfinished(), RECOVERY_READS)) {
+    const next = Promise.all(keys.map(open));
+    // Looked at when its turn comes; one that fails before that is not lost.
+    next.catch(() => undefined);
+    await take(ahead);
+    ahead = next;
   }
+  await take(ahead);
   for (const { tenant, leaseToken } of expected) effects.away(tenant, leaseToken, true);
   workers.expect(expected);
   const graceUntil = clock.now() + (options.resumeGraceMs ?? RESUME_GRACE_MS);

@@ -4,7 +4,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { INDEX_CHECK_MS, INDEX_CHECK_PAUSE_MS } from '../core/limits.ts';
+import { INDEX_CHECK_MS, INDEX_CHECK_PAUSE_MS, READ_PAGE_BYTES } from '../core/limits.ts';
 import { unreachable } from '../core/unreachable.ts';
 import { JournalError } from './journal-error.ts';
 import { openDatabase } from './sqlite-database.ts';
@@ -15,6 +15,8 @@ import { createSqliteReader } from './sqlite-reader.ts';
 import { createSqliteReferences } from './sqlite-references.ts';
 import { createSqliteWriter } from './sqlite-writer.ts';
 import type {
+  EventPage,
+  ReadQuery,
   ThreadAnswer,
   ThreadError,
   ThreadMessage,
@@ -56,12 +58,30 @@ function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions
     database.close();
   }
 
+  /** At least one, and then as many as fit a page together: commits wait meanwhile. */
+  function readPages(queries: readonly ReadQuery[]): readonly (EventPage | ThreadError)[] {
+    const pages: (EventPage | ThreadError)[] = [];
+    let size = 0;
+    for (const query of queries) {
+      if (size >= READ_PAGE_BYTES) break;
+      try {
+        const page = reader.readEvents(query);
+        size += page.bytes.length;
+        pages.push(page);
+      } catch (error) {
+        // Damage is one session's: the others are read.
+        pages.push(plain(readingError(error, options.path)));
+      }
+    }
+    return pages;
+  }
+
   function answerTo(question: ThreadQuestion): ThreadAnswer {
     switch (question.kind) {
       case 'commit':
         return { kind: 'committed', results: writer.commit(question.commit) };
       case 'read':
-        return { kind: 'events', page: reader.readEvents(question.page) };
+        return { kind: 'events', pages: readPages(question.queries) };
       case 'unfinished':
         return { kind: 'keys', page: reader.readUnfinished(question.afterPosition) };
       case 'list':
@@ -102,15 +122,19 @@ function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions
   });
 }
 
+/** Bytes that are copied between threads instead of handed over. */
+const MAX_COPIED_BYTES = 16 * 1024;
+
 /** After one of these failed, nobody knows what is on disk (7.4). */
 const WRITING: ReadonlySet<ThreadQuestion['kind']> = new Set(['commit', 'prune', 'close']);
 
 function send(port: MessagePort, message: ThreadMessage): void {
-  const isPage = message.kind === 'answer' && message.answer.kind === 'events';
-  port.postMessage(
-    message,
-    isPage && message.answer.kind === 'events' ? [message.answer.page.bytes.buffer] : [],
+  const pages = message.kind === 'answer' && message.answer.kind === 'events' ? message.answer.pages : [];
+  // Handing a buffer over costs more than copying a small one.
+  const large = pages.flatMap((page) =>
+    'bytes' in page && page.bytes.length > MAX_COPIED_BYTES ? [page.bytes.buffer] : [],
   );
+  port.postMessage(message, large);
 }
 
 function plain({ kind, message }: JournalError): ThreadError {

@@ -8,8 +8,9 @@ import { createCommitQueue } from './commit-queue.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 import { decodeEvent, encodeEvent } from './event-codec.ts';
 import { JournalError, reasonOf } from './journal-error.ts';
+import { createReadQueue } from './read-queue.ts';
 import { connectThread, type JournalThread, startThread } from './thread-client.ts';
-import type { PageOrigin, ThreadAnswer } from './thread-protocol.ts';
+import type { EventPage, PageOrigin, ThreadAnswer } from './thread-protocol.ts';
 
 export interface SqliteJournalOptions {
   /** The database's file. It is made when it is missing, with its directory, for this user alone. */
@@ -41,6 +42,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
 
 function createJournal(path: string, thread: JournalThread): Journal {
   let closing: Promise<void> | undefined;
+  const readPage = createReadQueue(thread);
   const queue = createCommitQueue(path, async (calls) => {
     const commit = packCommit(calls);
     const transfer = [commit.bytes.buffer, commit.numbers.buffer];
@@ -61,13 +63,9 @@ function createJournal(path: string, thread: JournalThread): Journal {
     let from: PageOrigin | undefined;
     do {
       rejectWhenEnded();
-      const answer: ThreadAnswer = await thread.ask({
-        kind: 'read',
-        page: { key, afterSequence: sequence, from },
-      });
-      if (answer.kind !== 'events') return misunderstood(answer);
-      const { sizes, bytes } = answer.page;
-      from = answer.page.from;
+      const page: EventPage = await readPage({ key, afterSequence: sequence, from });
+      const { sizes, bytes } = page;
+      from = page.from;
       let offset = 0;
       for (const size of sizes) {
         sequence += 1;

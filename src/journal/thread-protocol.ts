@@ -25,7 +25,7 @@ export interface NamedDefinition {
 
 export type ThreadQuestion =
   | { readonly kind: 'commit'; readonly commit: PackedCommit }
-  | { readonly kind: 'read'; readonly page: ReadQuery }
+  | { readonly kind: 'read'; readonly queries: readonly ReadQuery[] }
   | { readonly kind: 'unfinished'; readonly afterPosition: number }
   | { readonly kind: 'list'; readonly query: ListQuery; readonly beforePosition: number | undefined }
   | { readonly kind: 'prune'; readonly query: PruneQuery }
@@ -88,7 +88,8 @@ export interface ThreadError {
 
 export type ThreadAnswer =
   | { readonly kind: 'committed'; readonly results: readonly CallResult[] }
-  | { readonly kind: 'events'; readonly page: EventPage }
+  /** In the order of the queries. Those that are left out were too much for one answer. */
+  | { readonly kind: 'events'; readonly pages: readonly (EventPage | ThreadError)[] }
   | { readonly kind: 'keys'; readonly page: KeyPage }
   | { readonly kind: 'ids'; readonly page: IdPage }
   | { readonly kind: 'pruned'; readonly pruned: Pruned }

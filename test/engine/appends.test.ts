@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { MAX_COMMIT_APPENDS } from '../../src/core/limits.ts';
 import { createAppends, type Settled } from '../../src/engine/appends.ts';
 import type { Append, AppendOutcome, Journal } from '../../src/engine/ports.ts';
+import { JournalError } from '../../src/journal/journal-error.ts';
 import { createMemoryJournal } from '../../src/journal/memory.ts';
 
 /** An append of which nothing but its place matters. */
@@ -46,6 +47,16 @@ describe('createAppends', () => {
     });
     const settled = await Promise.all([append(appendTo('new', 0)), append(appendTo('running', 1))]);
     expect(settled).toEqual([{ kind: 'failed', error: full }, { kind: 'appended' }]);
+  });
+
+  it('7.4: damage to one session is not that of those that append with it', async () => {
+    const damage = new JournalError('corrupt', 'sick is damaged');
+    const { append } = appending(async (batch) => {
+      if (batch.some(({ key }) => key.sessionId === 'sick')) throw damage;
+      return appended(batch);
+    });
+    const settled = await Promise.all(['a', 'sick', 'b'].map((id) => append(appendTo(id, 1))));
+    expect(settled).toEqual([{ kind: 'appended' }, { kind: 'failed', error: damage }, { kind: 'appended' }]);
   });
 
   it('tells each append its own outcome', async () => {

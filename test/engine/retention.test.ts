@@ -115,18 +115,18 @@ describe('retention', () => {
   it('7.4: a full journal puts it off, and the next round does it', async () => {
     const spindle = await virtualEngine(1, DAY);
     await endCall(spindle);
-    spindle.journal.fault = 'full';
+    spindle.journal.pruneFault = 'full';
     await pass(spindle, 2 * DAY);
     expect((await spindle.engine.calls.get(CALLER, DIRECT)).ok).toBe(true);
     expect(spindle.failures).toEqual([]);
-    spindle.journal.fault = undefined;
+    spindle.journal.pruneFault = undefined;
     await spindle.advance(PRUNE_INTERVAL_MS);
     expect((await spindle.engine.calls.get(CALLER, DIRECT)).ok).toBe(false);
   });
 
   it('7.4: a commit of it that broke off stops the engine like any other', async () => {
     const spindle = await virtualEngine(1, DAY);
-    spindle.journal.fault = 'failed';
+    spindle.journal.pruneFault = 'failed';
     await spindle.advance(PRUNE_INTERVAL_MS);
     expect(spindle.failures).toMatchObject([{ kind: 'failed' }]);
   });

@@ -110,8 +110,10 @@ export function seededRandom(seed: number): Random {
 
 /** The memory journal, of which a test may refuse or hold appends. */
 export interface TestJournal extends Journal {
-  /** Set: everything that is written is refused in this way. */
+  /** Set: every append is refused in this way. */
   fault: JournalErrorKind | undefined;
+  /** Set: nothing old is removed, for this reason. */
+  pruneFault: JournalErrorKind | undefined;
   /** Sessions whose logs cannot be read, and cannot be appended to. */
   readonly damaged: Set<string>;
   /** Appends wait until `letGo`. */
@@ -131,6 +133,7 @@ export function testJournal(): TestJournal {
   const tested: TestJournal = {
     ...journal,
     fault: undefined,
+    pruneFault: undefined,
     damaged: new Set(),
     hold: () => {
       gate = Promise.withResolvers();
@@ -151,7 +154,7 @@ export function testJournal(): TestJournal {
       yield* journal.read(key, afterSequence);
     },
     async prune(query) {
-      if (tested.fault !== undefined) throw new JournalError(tested.fault, 'as the test says');
+      if (tested.pruneFault !== undefined) throw new JournalError(tested.pruneFault, 'as the test says');
       return journal.prune(query);
     },
   };

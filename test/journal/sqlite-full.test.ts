@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { JOURNAL_RESERVE_BYTES } from '../../src/core/limits.ts';
 import type { Journal } from '../../src/engine/ports.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
-import { appendOf, collect, keyOf, RUNNING } from '../contract/session-events.ts';
+import { appendOf, collect, ENDED, keyOf, RUNNING } from '../contract/session-events.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 const FULL = { name: 'JournalError', kind: 'full', written: 'nothing' };
@@ -63,6 +63,47 @@ describe('7.4: a SQLite journal without room', () => {
       { status: 'rejected', reason: { ...FULL, message: expect.stringContaining('no new ones begin') } },
       { status: 'fulfilled', value: [{ kind: 'appended' }] },
     ]);
+    await journal.close();
+  });
+
+  it('4.12: takes new sessions again once old ones were pruned, in a file that may not grow', async () => {
+    const path = join(await temporaryDirectory(), 'journal.db');
+    const journal = await openSqliteJournal({ path, maxBytes: 512 * KIB, reserveBytes: 128 * KIB });
+    let count = 0;
+    const fill = async (): Promise<never> => {
+      for (;;) {
+        await journal.append([appendOf(keyOf(`s${count}`), 0, 1, ENDED, 'x'.repeat(8 * KIB))]);
+        count += 1;
+      }
+    };
+    await expect(fill()).rejects.toMatchObject({
+      ...FULL,
+      message: expect.stringContaining('no new ones begin'),
+    });
+    const first = count;
+    expect(first).toBeGreaterThan(20);
+    const pruned = await journal.prune({ endedBefore: Number.MAX_SAFE_INTEGER, limit: first });
+    expect(pruned.removed).toHaveLength(first);
+    await expect(fill()).rejects.toMatchObject(FULL);
+    expect(count - first).toBeGreaterThan(first / 2);
+    expect(await lengthOf(journal, `s${count - 1}`)).toBe(1);
+    await journal.close();
+  });
+
+  it('a prune that finds no room removes nothing, and the journal goes on', async () => {
+    const path = join(await temporaryDirectory(), 'journal.db');
+    const journal = await openSqliteJournal({ path, maxBytes: 256 * KIB, reserveBytes: 0 });
+    const fill = async (): Promise<never> => {
+      for (let count = 0; ; count += 1) await journal.append([appendOf(keyOf(`s${count}`), 0, 1, ENDED)]);
+    };
+    await expect(fill()).rejects.toMatchObject(FULL);
+    const [pruned] = await Promise.allSettled([
+      journal.prune({ endedBefore: Number.MAX_SAFE_INTEGER, limit: 9 }),
+    ]);
+    // Whether the page for what is left over can be had is SQLite's business; nothing may be half done.
+    const removed = pruned.status === 'fulfilled' ? pruned.value.removed.length : 0;
+    expect(await lengthOf(journal, 's0')).toBe(removed > 0 ? 0 : 1);
+    expect(await lengthOf(journal, 's99')).toBe(1);
     await journal.close();
   });
 });
