@@ -27,7 +27,7 @@ export type Decided =
 /** What may happen (docs/architecture.md, "The core"). A function of its arguments alone. */
 export function decide(session: Session, command: Command): Decided {
   const at = timeIn(session, command.at);
-  const ruling = rule(session, { ...command, at });
+  const ruling = rule(session, at === command.at ? command : { ...command, at });
   if (ruling.kind === 'refused') return ruling;
   const events = record(session, at, ruling.drafts);
   return { kind: 'accepted', events, answer: ruling.answer };

@@ -12,8 +12,10 @@ export interface Session {
 }
 
 export function newSession(sessionId: string): Session {
-  return { sessionId, sequence: 0, occurredAt: 0, calls: new Map() };
+  return { sessionId, sequence: 0, occurredAt: 0, calls: NO_CALLS };
 }
+
+const NO_CALLS: Session['calls'] = new Map();
 
 /**
  * The time in a session: never before its newest event (7.2). Where the wall clock was set back between two

@@ -93,7 +93,7 @@ export function createEffects(shared: Shared): Effects {
     away(tenant, leaseToken, away) {
       const sessionId = sessionOfLease(leaseToken) ?? '';
       const runner = sessions.live({ tenant, sessionId });
-      runner?.heard.set(leaseToken, away ? 'away' : timeIn(runner.session, clock.now()));
+      runner?.hear(leaseToken, away ? 'away' : timeIn(runner.session, clock.now()));
       // A clock that goes on has to be heard when it runs out.
       runner?.rearm();
     },

@@ -14,7 +14,7 @@ import { ownTermsOf, termsOf } from './terms.ts';
 
 /** What is wrong with a request, naming the field; undefined where nothing is. */
 export function requestFault(request: CallToolRequest): string | undefined {
-  if (!/^[^\s\p{C}]+$/u.test(request.name) || [...request.name].length > MAX_TOOL_NAME_CHARS) {
+  if (!/^[^\s\p{C}]+$/u.test(request.name) || isLong(request.name)) {
     return `name must be 1 to ${MAX_TOOL_NAME_CHARS} printable characters without white space`;
   }
   if (request.callId !== '') {
@@ -26,6 +26,11 @@ export function requestFault(request: CallToolRequest): string | undefined {
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
   if (bytes > MAX_TRACE_CONTEXT_BYTES) return `trace_context is larger than ${MAX_TRACE_CONTEXT_BYTES} bytes`;
   return policyFault(request.retry);
+}
+
+/** Characters are at most as many as UTF-16 code units, so that most names need not be taken apart. */
+function isLong(name: string): boolean {
+  return name.length > MAX_TOOL_NAME_CHARS && [...name].length > MAX_TOOL_NAME_CHARS;
 }
 
 /** What is wrong with an id of a client's making; undefined where nothing is. */

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
 import type { Progress } from '../../gen/spindle/v1/progress_pb.ts';
 import { type CallUpdate, CallUpdateSchema } from '../../gen/spindle/v1/tool_service_pb.ts';
-import type { Command } from '../core/command.ts';
+import type { Command, Heard } from '../core/command.ts';
 import { decide } from '../core/decide.ts';
 import { evolve } from '../core/evolve.ts';
 import { JOURNAL_RETRY_MS, MAX_MAILBOX } from '../core/limits.ts';
@@ -28,10 +28,7 @@ export interface Done {
 export type Reply = (outcome: Outcome<Done>) => void;
 
 export interface RunnerOptions {
-  readonly key: SessionKey;
   readonly clock: Clock;
-  /** What the journal keeps beside the log; `unfinished` is filled in here. */
-  readonly head: Omit<SessionHead, 'unfinished'>;
   readonly append: AppendSession;
   readonly perform: (runner: SessionRunner, effect: Effect) => void;
   /** Sets the one alarm of the session. */
@@ -56,13 +53,14 @@ interface Letter {
 export class SessionRunner {
   session: Session;
   readonly key: SessionKey;
+  /** What the journal keeps beside the log, but for `unfinished`, which follows from the session. */
   readonly head: Omit<SessionHead, 'unfinished'>;
-  /** When running leases last reported progress (Heard). */
-  readonly heard = new Map<string, Instant | 'away'>();
   /** A checkpoint that waits for its second to pass, and when the last one was written. */
   pendingCheckpoint: { readonly leaseToken: string; readonly bytes: Uint8Array } | undefined;
   lastCheckpointAt: Instant = 0;
   readonly #options: RunnerOptions;
+  /** Made with the first report: most calls end without one. */
+  #heard: Map<string, Instant | 'away'> | undefined;
   #mailbox: Letter[] = [];
   /** No clock of a call that outlived a restart runs out before this (5.8). */
   #graceUntil: Instant = 0;
@@ -71,11 +69,22 @@ export class SessionRunner {
   #performed = new Set<string>();
   #watchers: CallWatcher[] = [];
 
-  constructor(options: RunnerOptions, session: Session) {
+  constructor(options: RunnerOptions, key: SessionKey, head: SessionRunner['head'], session: Session) {
     this.#options = options;
-    this.key = options.key;
-    this.head = options.head;
+    this.key = key;
+    this.head = head;
     this.session = session;
+  }
+
+  /** When running leases last reported progress. */
+  get heard(): Heard {
+    return this.#heard ?? NOTHING_HEARD;
+  }
+
+  /** A running lease reported progress, or its worker went away. */
+  hear(leaseToken: string, at: Instant | 'away'): void {
+    this.#heard ??= new Map();
+    this.#heard.set(leaseToken, at);
   }
 
   get isIdle(): boolean {
@@ -265,6 +274,8 @@ export class SessionRunner {
     for (const watcher of watchers) watcher.lost(refusal);
   }
 }
+
+const NOTHING_HEARD: Heard = new Map();
 
 function replyAll(letters: readonly Letter[], outcomes: readonly Outcome<Done>[]): void {
   for (const [index, { reply }] of letters.entries()) {

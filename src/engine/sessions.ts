@@ -24,7 +24,7 @@ export interface Sessions {
 
 export interface SessionsOptions {
   readonly journal: Journal;
-  readonly runner: Omit<RunnerOptions, 'key' | 'head'>;
+  readonly runner: RunnerOptions;
 }
 
 export function createSessions({ journal, runner: runnerOptions }: SessionsOptions): Sessions {
@@ -36,7 +36,7 @@ export function createSessions({ journal, runner: runnerOptions }: SessionsOptio
     tenants.get(tenant)?.get(sessionId);
 
   const add = (key: SessionKey, head: Omit<SessionHead, 'unfinished'>, session: Session): SessionRunner => {
-    const runner = new SessionRunner({ ...runnerOptions, key, head }, session);
+    const runner = new SessionRunner(runnerOptions, key, head, session);
     const runners = tenants.get(key.tenant) ?? new Map<string, SessionRunner>();
     tenants.set(key.tenant, runners);
     runners.set(key.sessionId, runner);

@@ -3,7 +3,6 @@ import { type Call as CallMessage, CallSchema, CallStatus } from '../../gen/spin
 import type { SessionEvent, ToolCallFinished } from '../../gen/spindle/v1/event_pb.ts';
 import {
   type CallToolResponse,
-  CallToolResponseSchema,
   type CallUpdate,
   CallUpdateSchema,
 } from '../../gen/spindle/v1/tool_service_pb.ts';
@@ -56,7 +55,7 @@ function update(
 
 /** How a call ended, in the form that callers get. */
 export function endOf({ callId, attempts, outcome }: ToolCallFinished): CallToolResponse {
-  return create(CallToolResponseSchema, { callId, attempts, outcome });
+  return { $typeName: 'spindle.v1.CallToolResponse', callId, attempts, outcome };
 }
 
 /** The newest update of a call, from its state: what a watcher hears first. */

@@ -142,7 +142,7 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
         held.lease.instanceId !== instanceId
       )
         return;
-      runner.heard.set(progress.leaseToken, timeIn(runner.session, clock.now()));
+      runner.hear(progress.leaseToken, timeIn(runner.session, clock.now()));
       checkpoint(runner, progress);
       // Watchers learn nothing that would let them speak for the worker.
       const { completed, total, activity, partial } = progress;
