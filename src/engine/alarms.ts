@@ -1,68 +1,71 @@
 import type { Instant } from '../core/time.ts';
 import type { Clock } from './ports.ts';
 
+/** What an alarm wakes. The fields are for its alarms alone. */
+export interface Sleeper {
+  wakesAt: Instant;
+  /** Its place in the heap; NOWHERE while no alarm is set. */
+  place: number;
+}
+
+/** Of a sleeper without an alarm. */
+export const NOWHERE = -1;
+
 /** One alarm for each of many sleepers, on one alarm of the clock. */
-export interface Alarms<T> {
+export interface Alarms<T extends Sleeper> {
   /** Sets, moves, or with undefined removes the alarm of a sleeper. */
   set(sleeper: T, at: Instant | undefined): void;
   /** Removes all; none is set any more. */
   close(): void;
 }
 
-interface Entry<T> {
-  readonly sleeper: T;
-  at: Instant;
-  /** Its place in the heap. */
-  index: number;
-}
-
 /**
  * A binary heap in which each sleeper knows its place, so that setting, moving and removing cost O(log n).
  * Timers of the runtime would do as well, if calls did not set and remove three of them each.
  */
-export function createAlarms<T extends object>(clock: Clock, ring: (sleeper: T) => void): Alarms<T> {
-  const entries = new Map<T, Entry<T>>();
-  const heap: Entry<T>[] = [];
+export function createAlarms<T extends Sleeper>(clock: Clock, ring: (sleeper: T) => void): Alarms<T> {
+  const heap: T[] = [];
   let armedAt = Number.POSITIVE_INFINITY;
   let disarm: (() => void) | undefined;
   let closed = false;
 
-  const put = (entry: Entry<T>, index: number): void => {
-    heap[index] = entry;
-    entry.index = index;
+  const put = (sleeper: T, place: number): void => {
+    heap[place] = sleeper;
+    sleeper.place = place;
   };
 
-  const rise = (entry: Entry<T>): void => {
-    let index = entry.index;
-    while (index > 0) {
-      const parentIndex = (index - 1) >> 1;
-      const parent = heap[parentIndex];
-      if (parent === undefined || parent.at <= entry.at) break;
-      put(parent, index);
-      index = parentIndex;
+  const rise = (sleeper: T): void => {
+    let { place } = sleeper;
+    while (place > 0) {
+      const parentPlace = (place - 1) >> 1;
+      const parent = heap[parentPlace];
+      if (parent === undefined || parent.wakesAt <= sleeper.wakesAt) break;
+      put(parent, place);
+      place = parentPlace;
     }
-    put(entry, index);
+    put(sleeper, place);
   };
 
-  const sink = (entry: Entry<T>): void => {
-    let index = entry.index;
+  const sink = (sleeper: T): void => {
+    let { place } = sleeper;
     for (;;) {
-      const left = heap[2 * index + 1];
-      const right = heap[2 * index + 2];
-      const child = right !== undefined && left !== undefined && right.at < left.at ? right : left;
-      if (child === undefined || child.at >= entry.at) break;
-      const childIndex = child.index;
-      put(child, index);
-      index = childIndex;
+      const left = heap[2 * place + 1];
+      const right = heap[2 * place + 2];
+      const child = right !== undefined && left !== undefined && right.wakesAt < left.wakesAt ? right : left;
+      if (child === undefined || child.wakesAt >= sleeper.wakesAt) break;
+      const childPlace = child.place;
+      put(child, place);
+      place = childPlace;
     }
-    put(entry, index);
+    put(sleeper, place);
   };
 
-  const remove = (entry: Entry<T>): void => {
-    entries.delete(entry.sleeper);
+  const remove = (sleeper: T): void => {
+    const { place } = sleeper;
+    sleeper.place = NOWHERE;
     const last = heap.pop();
-    if (last === undefined || last === entry) return;
-    put(last, entry.index);
+    if (last === undefined || last === sleeper) return;
+    put(last, place);
     rise(last);
     sink(last);
   };
@@ -70,18 +73,18 @@ export function createAlarms<T extends object>(clock: Clock, ring: (sleeper: T) 
   /** The clock's alarm may be too early, which costs one look; it is never too late. */
   const arm = (): void => {
     const first = heap[0];
-    if (first === undefined || first.at >= armedAt) return;
+    if (first === undefined || first.wakesAt >= armedAt) return;
     disarm?.();
-    armedAt = first.at;
-    disarm = clock.alarm(first.at, wake);
+    armedAt = first.wakesAt;
+    disarm = clock.alarm(first.wakesAt, wake);
   };
 
   const wake = (): void => {
     armedAt = Number.POSITIVE_INFINITY;
     const now = clock.now();
-    for (let first = heap[0]; first !== undefined && first.at <= now; first = heap[0]) {
+    for (let first = heap[0]; first !== undefined && first.wakesAt <= now; first = heap[0]) {
       remove(first);
-      ring(first.sleeper);
+      ring(first);
     }
     arm();
   };
@@ -89,27 +92,19 @@ export function createAlarms<T extends object>(clock: Clock, ring: (sleeper: T) 
   return {
     set(sleeper, at) {
       if (closed) return;
-      const entry = entries.get(sleeper);
       if (at === undefined) {
-        if (entry !== undefined) remove(entry);
+        if (sleeper.place !== NOWHERE) remove(sleeper);
         return;
       }
-      if (entry === undefined) {
-        const added: Entry<T> = { sleeper, at, index: heap.length };
-        entries.set(sleeper, added);
-        heap.push(added);
-        rise(added);
-      } else {
-        entry.at = at;
-        rise(entry);
-        sink(entry);
-      }
+      sleeper.wakesAt = at;
+      if (sleeper.place === NOWHERE) put(sleeper, heap.length);
+      rise(sleeper);
+      sink(sleeper);
       arm();
     },
     close() {
       closed = true;
       disarm?.();
-      entries.clear();
       heap.length = 0;
     },
   };

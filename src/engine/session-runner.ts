@@ -13,6 +13,7 @@ import type { Session } from '../core/session.ts';
 import type { Instant } from '../core/time.ts';
 import { wakeup } from '../core/timers.ts';
 import { unreachable } from '../core/unreachable.ts';
+import { NOWHERE, type Sleeper } from './alarms.ts';
 import type { AppendSession } from './appends.ts';
 import type { Clock, SessionHead, SessionKey } from './ports.ts';
 import { referencesOf } from './references.ts';
@@ -50,7 +51,7 @@ interface Letter {
  * Owns one session in memory: one mailbox, one command at a time. Events are appended first; watchers hear,
  * replies go out and effects are performed only after the append is durable (7.1).
  */
-export class SessionRunner {
+export class SessionRunner implements Sleeper {
   session: Session;
   readonly key: SessionKey;
   /** What the journal keeps beside the log, but for `unfinished`, which follows from the session. */
@@ -58,6 +59,8 @@ export class SessionRunner {
   /** A checkpoint that waits for its second to pass, and when the last one was written. */
   pendingCheckpoint: { readonly leaseToken: string; readonly bytes: Uint8Array } | undefined;
   lastCheckpointAt: Instant = 0;
+  wakesAt: Instant = 0;
+  place = NOWHERE;
   readonly #options: RunnerOptions;
   /** Made with the first report: most calls end without one. */
   #heard: Map<string, Instant | 'away'> | undefined;

@@ -1,6 +1,7 @@
 import { evolve } from '../core/evolve.ts';
 import { isUnfinished } from '../core/owed.ts';
 import { newSession, type Session } from '../core/session.ts';
+import { TransientMap } from '../core/transient-map.ts';
 import type { Journal, SessionHead, SessionKey } from './ports.ts';
 import { type RunnerOptions, SessionRunner } from './session-runner.ts';
 
@@ -29,7 +30,7 @@ export interface SessionsOptions {
 
 export function createSessions({ journal, runner: runnerOptions }: SessionsOptions): Sessions {
   /** By tenant, then by session. */
-  const tenants = new Map<string, Map<string, SessionRunner>>();
+  const tenants = new Map<string, TransientMap<string, SessionRunner>>();
   const loading = new Map<string, Promise<Session | undefined>>();
 
   const live = ({ tenant, sessionId }: SessionKey): SessionRunner | undefined =>
@@ -37,7 +38,7 @@ export function createSessions({ journal, runner: runnerOptions }: SessionsOptio
 
   const add = (key: SessionKey, head: Omit<SessionHead, 'unfinished'>, session: Session): SessionRunner => {
     const runner = new SessionRunner(runnerOptions, key, head, session);
-    const runners = tenants.get(key.tenant) ?? new Map<string, SessionRunner>();
+    const runners = tenants.get(key.tenant) ?? new TransientMap<string, SessionRunner>();
     tenants.set(key.tenant, runners);
     runners.set(key.sessionId, runner);
     return runner;

@@ -10,6 +10,7 @@ import {
 } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { MAX_BATCH_BYTES, MAX_BATCH_FRAMES, MAX_CALLS_PER_STREAM } from '../core/limits.ts';
 import { type Refusal, refused } from '../core/refusal.ts';
+import { TransientMap } from '../core/transient-map.ts';
 import type { Calls } from '../engine/calls.ts';
 import type { Observer } from '../engine/ports.ts';
 import type { Duplex, RequestContext } from './handlers.ts';
@@ -28,7 +29,7 @@ export function serveCallStream(
   context: RequestContext,
 ): void {
   /** How to stop watching each call in flight. */
-  const inFlight = new Map<string, () => void>();
+  const inFlight = new TransientMap<string, () => void>();
   let pending: CallUpdate[] = [];
   let scheduled = false;
   let blocked = false;

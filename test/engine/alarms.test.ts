@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createAlarms } from '../../src/engine/alarms.ts';
+import { createAlarms, NOWHERE, type Sleeper } from '../../src/engine/alarms.ts';
 import { virtualClock } from './virtual.ts';
 
 describe('alarms', () => {
@@ -15,8 +15,10 @@ describe('alarms', () => {
         const clock = virtualClock();
         const start = clock.now();
         const rung: [number, number][] = [];
-        const sleepers = Array.from({ length: 10 }, (_, id) => ({ id }));
-        const alarms = createAlarms<{ readonly id: number }>(clock, ({ id }) => rung.push([id, clock.now()]));
+        const sleepers = Array.from({ length: 10 }, (_, id) => ({ id, wakesAt: 0, place: NOWHERE }));
+        const alarms = createAlarms<Sleeper & { readonly id: number }>(clock, ({ id }) =>
+          rung.push([id, clock.now()]),
+        );
         /** The dumb twin. */
         const due = new Map<number, number>();
         for (const { sleeper, at, pass } of steps) {
