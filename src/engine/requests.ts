@@ -124,7 +124,10 @@ const NOT_RETAINED = refused(
 ).refusal;
 const UNREADABLE = refused('journal_unavailable', 'the record of this call cannot be read').refusal;
 
-/** A watcher that hears nothing any more once it was stopped, also where it only then gets to its call. */
+/**
+ * A watcher that hears nothing any more once it was stopped, also where it only then gets to its call, and nothing
+ * behind a refusal: an engine that goes away tells it so while its request is still on its way.
+ */
 function stoppable(
   given: CallWatcher,
   unwatch: (watcher: CallWatcher) => void,
@@ -136,7 +139,9 @@ function stoppable(
       if (!stopped) given.update(update);
     },
     lost: (refusal) => {
-      if (!stopped) given.lost(refusal);
+      if (stopped) return;
+      stopped = true;
+      given.lost(refusal);
     },
   };
   const stop = (): void => {

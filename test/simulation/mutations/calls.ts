@@ -69,13 +69,22 @@ export const CALLS: readonly Mutation[] = [
     'call.attempt >= call.policy.maxAttempts',
     'call.attempt > call.policy.maxAttempts',
   ),
-  mutation(
-    '4.4',
-    'measures progress by the clock, and not in the time of its session',
-    'src/engine/effects.ts',
-    'timeIn(runner.session, clock.now())',
-    'clock.now()',
-  ),
+  {
+    rule: '4.4',
+    name: 'measures progress by the clock, and not in the time of its session',
+    edits: [
+      {
+        file: 'src/engine/effects.ts',
+        find: 'timeIn(runner.session, clock.now())',
+        replace: 'clock.now()',
+      },
+      {
+        file: 'src/engine/worker-events.ts',
+        find: 'timeIn(runner.session, clock.now())',
+        replace: 'clock.now()',
+      },
+    ],
+  },
   mutation(
     '4.6',
     'hides that a lost call may have taken effect',

@@ -120,9 +120,9 @@ export function createStrikes(world: StrikeWorld): (kind: FaultKind) => boolean 
       case 'engine_crash':
         return plant.crash('crash', 0);
       case 'engine_crash_clock_back':
-        return plant.crash('crash', -dice.latency(5_000, 60_000));
+        return plant.crash('crash', -dice.between(1_000, 120_000));
       case 'engine_crash_clock_forward':
-        return plant.crash('crash', dice.latency(5_000, 60_000));
+        return plant.crash('crash', dice.between(1_000, 120_000));
       case 'engine_drain':
         return plant.drain();
       case 'engine_freeze':

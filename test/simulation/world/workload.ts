@@ -56,7 +56,7 @@ function policy(dice: Dice): RetryPolicy {
   const queueTimeout = maybe(0.3, 1_000, 20_000);
   const runTimeout = maybe(0.6, 1_000, 20_000);
   const totalTimeout = maybe(0.7, 5_000, 60_000);
-  const heartbeatTimeout = maybe(0.15, 2_000, 8_000);
+  const heartbeatTimeout = maybe(0.3, 2_000, 8_000);
   const initialBackoff = maybe(0.3, 100, 2_000);
   return create(RetryPolicySchema, {
     ...(queueTimeout === undefined ? {} : { queueTimeout }),
