@@ -17,11 +17,17 @@ export function systemClock(): Clock {
       // After a stall the sockets are read once first: what came in time must not be found late (5.8).
       const due = (): void => {
         if (now() - at < STALL_MS) ring();
-        else timer = setImmediate(() => setImmediate(ring));
+        else timer = setImmediate(again);
+      };
+      const again = (): void => {
+        timer = setImmediate(ring);
       };
       arm();
       return () => {
         if (timer === undefined) return;
+        // Node keeps the empty list of a cleared timer until its time, unless the timer is referenced again; each
+        // stream has an age of its own, so that would be a list for each connection of the last hour.
+        timer.ref();
         clearTimeout(timer as NodeJS.Timeout);
         clearImmediate(timer as NodeJS.Immediate);
       };

@@ -30,8 +30,18 @@ const draw = seededDraw(Number(values.seed));
 type Measured = Extract<Report, { kind: 'measured' }>;
 type Quantity = 'heapMiB' | 'rssMiB' | 'resources' | 'listeners';
 
+const PER = 100_000;
+/** What V8 and malloc keep of what was freed, and connections that close just now: whatever the number of calls. */
+const KEPT_MIB = 200;
+const CLOSING = 5;
+
 /** What a process may grow by for each 100,000 calls: the noise of a measurement, not a leak. */
-const BOUNDS: Readonly<Record<Quantity, number>> = { heapMiB: 0.5, rssMiB: 12, resources: 1, listeners: 0.1 };
+const BOUNDS: Readonly<Record<Quantity, number>> = {
+  heapMiB: 0.5,
+  rssMiB: (KEPT_MIB * PER) / calls,
+  resources: (CLOSING * PER) / calls,
+  listeners: 0.1,
+};
 const QUANTITIES: Readonly<Record<Quantity, (measured: Measured) => number>> = {
   heapMiB: ({ heapBytes }) => heapBytes / 2 ** 20,
   rssMiB: ({ rssBytes }) => rssBytes / 2 ** 20,
@@ -40,7 +50,6 @@ const QUANTITIES: Readonly<Record<Quantity, (measured: Measured) => number>> = {
 };
 /** Until then caches fill and functions are compiled. */
 const WARM_UP_PART = 0.25;
-const PER = 100_000;
 
 await using processes = await openProcesses();
 const home = await engineHome(processes, { resumeGraceMs: 30_000, stopGraceMs: 10_000 });
@@ -106,7 +115,7 @@ const slopes = Object.entries(measured).map(([name, { points }]) => {
     const value = slopeOf(warm.map(([at, now]) => [at / PER, QUANTITIES[quantity](now)]));
     const tooMuch = value > BOUNDS[quantity];
     grows ||= tooMuch;
-    return `${value.toFixed(3)}${tooMuch ? ` > ${BOUNDS[quantity]}` : ''}`;
+    return `${value.toFixed(3)}${tooMuch ? ` > ${BOUNDS[quantity].toFixed(1)}` : ''}`;
   };
   return {
     process: name,
