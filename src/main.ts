@@ -90,6 +90,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   for (const address of [grpc, http]) {
     if (address !== undefined) checkReach(address, options.insecure ?? false, observer);
   }
+  const { retainMs = RETAIN_MS } = options;
+  if (!(retainMs > 0)) throw new StartError('option', `retainMs is ${retainMs}; it has to be positive`);
   const clock = systemClock();
   const random = systemRandom();
   const schemas = createSchemas();
@@ -117,7 +119,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       observer,
       policies: options.retry && create(RetryPoliciesSchema, options.retry),
       resumeGraceMs,
-      retainMs: options.retainMs ?? RETAIN_MS,
+      retainMs,
       failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
     });
     await engine.recover().catch(startErrorOf('journal'));
