@@ -1,20 +1,37 @@
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
 /** What an engine keeps is for its own user: logs and blobs hold what callers said. */
 const PRIVATE_DIRECTORY_MODE = 0o700;
 
-/** Makes a directory and its parents, durably. One that exists keeps its mode. */
+/**
+ * Makes a directory and its parents, durably. One that exists keeps its mode. One by one: the recursive form of
+ * mkdir never returns where a file system, such as /proc, takes no directories.
+ */
 export async function makeDirectory(path: string): Promise<void> {
-  const wanted = resolve(path);
-  const first = await mkdir(wanted, { recursive: true, mode: PRIVATE_DIRECTORY_MODE });
-  if (first === undefined) return;
-  // A new directory is durable once its parent is, so every one from the first new one's parent on is synced.
-  const last = dirname(resolve(first));
-  for (let parent = dirname(wanted); ; parent = dirname(parent)) {
-    await syncDirectory(parent);
-    if (parent === last || parent === dirname(parent)) return;
+  const missing: string[] = [];
+  for (let at = resolve(path); !(await exists(at)); at = dirname(at)) missing.unshift(at);
+  for (const directory of missing) {
+    await mkdir(directory, { mode: PRIVATE_DIRECTORY_MODE }).catch((error: unknown) => {
+      // Somebody else made it meanwhile.
+      if (!isCode(error, 'EEXIST')) throw error;
+    });
+    await syncDirectory(dirname(directory));
   }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (isCode(error, 'ENOENT')) return false;
+    throw error;
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
 }
 
 /** Makes the names in a directory durable: a file that was synced can still lose its name in a power cut. */
