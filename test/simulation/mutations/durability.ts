@@ -43,8 +43,8 @@ export const DURABILITY: readonly Mutation[] = [
     '7.4',
     'goes on after a commit that broke off',
     'src/engine/engine.ts',
-    'if (kind === undefined || !hasNoRoom(error)) return undefined;',
-    'if (kind === undefined) return undefined;',
+    'if (!hasNoRoom(error)) return undefined;',
+    'if (error === undefined) return undefined;',
   ),
   mutation(
     '7.2',
@@ -56,7 +56,7 @@ export const DURABILITY: readonly Mutation[] = [
   mutation(
     '5.8',
     'fires deadlines at recovery before the grace',
-    'src/engine/engine.ts',
+    'src/engine/recovery.ts',
     'runner.resume(runningLeases(runner).length > 0 ? graceUntil : 0)',
     'runner.resume(0)',
   ),
@@ -81,7 +81,7 @@ export const DURABILITY: readonly Mutation[] = [
     '5.7',
     'gives no verdict to an answer whose session moved',
     'src/engine/worker-events.ts',
-    "else if (!outcome.ok && outcome.refusal.reason === 'session_moved') answerFromLog(from, frame);",
-    '',
+    "else if (!outcome.ok && outcome.refusal.reason === 'session_moved' && retry && !shared.stopping)",
+    'else if (!outcome.ok && retry && frame.outcome.case === undefined)',
   ),
 ];
