@@ -18,8 +18,12 @@ export const MAX_JSON_KEYS = 10_000;
 export const MAX_REPAIR_BYTES = 64 * KIB;
 /** A model corrects a few mistakes at a time; more only crowd its context (1.9). */
 export const MAX_EXPLAINED_VIOLATIONS = 5;
-/** The error that a model reads stays below this many UTF-16 code units (1.9). */
+/** The error that a model reads stays below this many UTF-16 code units (1.9) … */
 export const MAX_EXPLANATION_CHARS = 1_000;
+/** … of which the list of violations leaves room for the sentences around it … */
+export const MAX_EXPLAINED_LIST_CHARS = 700;
+/** … and one violation for others. */
+export const MAX_EXPLAINED_VIOLATION_CHARS = 300;
 
 // Schemas (2.3, 2.4).
 
@@ -54,6 +58,8 @@ export const MAX_VIOLATION_NAME_CHARS = 120;
 export const MAX_POINTER_CHARS = 1_000;
 /** Remarks on one definition. */
 export const MAX_REMARKS = 20;
+/** No date, address or number of a format is longer, in UTF-16 code units; the check of a longer text would be for nothing. */
+export const MAX_FORMATTED_CHARS = 1_024;
 /** Compiled validators are large; ones that fall out are compiled again when they are needed (2.4). */
 export const MAX_CACHED_VALIDATORS = 1_000;
 
@@ -142,10 +148,14 @@ export const MAX_WORKERS = 10_000;
 export const DRAIN_TIMEOUT_MS = 30_000;
 /** An answer waits for the journal at most in this number for each stream; then the stream is not read. */
 export const MAX_UNREAD_ANSWERS = 1_024;
+/** How often a stream that is not read looks whether it may be read again. */
+export const UNREAD_RECHECK_MS = 10;
+/** How often a drain looks whether the journal has recorded the last reservations: about one commit (5.9). */
+export const DRAIN_RECHECK_MS = 2;
 
 // The engine.
 
-/** The longest timer of the platform, 24 days; longer waits take several. */
+/** The longest timer of the platform, 24 days; longer waits take several, since Node fires a longer timer at once. */
 export const MAX_TIMER_MS = 2_147_483_647;
 /** An alarm that rings so late tells of a process that stood still (5.8). */
 export const STALL_MS = 1_000;
@@ -167,6 +177,13 @@ export const MAX_CACHED_DEFINITIONS = 10_000;
 export const MAX_QUEUED_APPENDS = 100_000;
 /** Globs of one request, each of which is tried on every name. */
 export const MAX_GLOBS = 100;
+/**
+ * How many calls of one tool are offered before the tool counts as busy: a call that its only free worker has
+ * just rejected must not block those behind it (5.11).
+ */
+export const MAX_OFFERS_PER_TOOL = 16;
+/** Damage that was reported is not reported again, however often it is read; so much of it is remembered. */
+export const MAX_REPORTED_DAMAGE = 1_000;
 /** Words of a search, in UTF-16 code units. */
 export const MAX_QUERY_CHARS = 1_000;
 /** Calls in flight on one StreamCalls; a client that needs more opens another stream. */
@@ -175,6 +192,12 @@ export const MAX_CALLS_PER_STREAM = 16_384;
 export const MAX_RESULT_BYTES = MAX_MESSAGE_BYTES - 64 * KIB;
 /** Entries of one page of a list. */
 export const MAX_PAGE_SIZE = 1_000;
+/** Calls of a page where the request names no number (ListCallsRequest.page_size). */
+export const DEFAULT_CALLS = 50;
+/** Tools of a page where the request names no number (ListToolsRequest.page_size). */
+export const DEFAULT_TOOLS = 100;
+/** Tools that a search finds where the request names no number (SearchToolsRequest.max_matches). */
+export const DEFAULT_MATCHES = 5;
 /** How long a shutdown waits for running calls. */
 export const SHUTDOWN_GRACE_MS = 10_000;
 /** One message of ReadBlob. */
@@ -192,6 +215,8 @@ export const MAX_COMMIT_BYTES = 4 * MIB;
 export const CHECKPOINT_BYTES = 4 * MIB;
 /** Events travel from the journal's thread in pages of about this size, so a long log needs little memory. */
 export const READ_PAGE_BYTES = 256 * KIB;
+/** Keys of one page of `unfinished`: some 100 bytes each. */
+export const KEYS_PER_PAGE = 1_000;
 /** Disk space below which new sessions are refused, so that running ones can record how they end (7.4). */
 export const JOURNAL_RESERVE_BYTES = 64 * MIB;
 /**

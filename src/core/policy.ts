@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import type { Duration } from '@bufbuild/protobuf/wkt';
 import { type RetryPolicy, RetryPolicySchema } from '../../gen/spindle/v1/retry_pb.ts';
 import type { Tool } from '../../gen/spindle/v1/tool_pb.ts';
 import { MAX_ATTEMPTS, MAX_BACKOFF_MULTIPLIER, MAX_POLICY_DURATION_MS } from './limits.ts';
@@ -105,25 +106,30 @@ const DURATION_FIELDS = {
 } as const;
 
 /** What is wrong with a layer of foreign origin, naming the field and its range; undefined where nothing is. */
-export function policyFault(layer: RetryPolicy | undefined): string | undefined {
-  if (layer === undefined) return undefined;
+export function policyFault(layer: RetryPolicy): string | undefined {
   for (const [name, field] of Object.entries(DURATION_FIELDS)) {
     const length = layer[field];
-    if (length === undefined) continue;
-    const millis = millisOf(length);
-    if (!(millis > 0 && millis <= MAX_POLICY_DURATION_MS)) {
-      return `retry.${name} must be a positive duration of at most ${MAX_POLICY_DURATION_MS / 3_600_000} hours`;
+    if (length !== undefined && !isPositiveDuration(length)) {
+      return `retry.${name} has to be a positive duration of at most ${MAX_POLICY_DURATION_MS / 3_600_000} hours`;
     }
   }
-  const attempts = layer.maxAttempts;
-  if (attempts !== undefined && (attempts < 1 || attempts > MAX_ATTEMPTS)) {
-    return `retry.max_attempts must be between 1 and ${MAX_ATTEMPTS}`;
+  const { maxAttempts, backoffMultiplier } = layer;
+  if (maxAttempts !== undefined && (maxAttempts < 1 || maxAttempts > MAX_ATTEMPTS)) {
+    return `retry.max_attempts has to be from 1 to ${MAX_ATTEMPTS}`;
   }
-  const factor = layer.backoffMultiplier;
-  if (factor !== undefined && !(factor >= 1 && factor <= MAX_BACKOFF_MULTIPLIER)) {
-    return `retry.backoff_multiplier must be between 1 and ${MAX_BACKOFF_MULTIPLIER}`;
+  if (
+    backoffMultiplier !== undefined &&
+    !(backoffMultiplier >= 1 && backoffMultiplier <= MAX_BACKOFF_MULTIPLIER)
+  ) {
+    return `retry.backoff_multiplier has to be from 1 to ${MAX_BACKOFF_MULTIPLIER}`;
   }
   return undefined;
+}
+
+/** A Duration's nanoseconds have the sign of its seconds and are fewer than a second. */
+function isPositiveDuration(length: Duration): boolean {
+  const millis = millisOf(length);
+  return length.nanos >= 0 && length.nanos < 1_000_000_000 && millis > 0 && millis <= MAX_POLICY_DURATION_MS;
 }
 
 /**

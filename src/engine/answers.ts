@@ -11,11 +11,11 @@ import {
   TEXT_EXCERPT_BYTES,
 } from '../core/limits.ts';
 import { duration, millisOf } from '../core/time.ts';
-import { resultOfValue } from '../schema/answer.ts';
+import { resultOfValue, withContent } from '../schema/answer.ts';
 import type { Definition } from '../schema/definition.ts';
 import type { Schemas } from '../schema/schemas.ts';
 import type { Blobs } from './ports.ts';
-import { isTooLarge, jsonFieldFault, needsBlobs, resultFault, storeBytes, withContent } from './results.ts';
+import { isTooLarge, jsonFieldFault, needsBlobs, resultFault, storeBytes } from './results.ts';
 
 /** What an answer is read with. */
 export interface ReadingOptions {

@@ -8,7 +8,7 @@ import type {
 } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { type Call, lastLease } from '../core/call.ts';
 import { failure } from '../core/failure.ts';
-import { MAX_PAGE_SIZE, MAX_RESULT_BYTES, MESSAGE_OVERHEAD_BYTES } from '../core/limits.ts';
+import { DEFAULT_CALLS, MAX_PAGE_SIZE, MAX_RESULT_BYTES, MESSAGE_OVERHEAD_BYTES } from '../core/limits.ts';
 import { accepted, type Outcome, refused } from '../core/refusal.ts';
 import { directCallOf, directCallSession, type Session } from '../core/session.ts';
 import { readFailure, readResult } from './answers.ts';
@@ -113,7 +113,7 @@ export function createCalls(shared: Shared): Calls {
         kind: 'call',
         subject,
         onlyUnfinished,
-        limit: pageSize === 0 ? DEFAULT_PAGE_SIZE : pageSize,
+        limit: pageSize === 0 ? DEFAULT_CALLS : pageSize,
         ...(name === '' ? {} : { name }),
         ...(pageToken === '' ? {} : { cursor: pageToken }),
       } as const;
@@ -213,9 +213,6 @@ function damagedCall(sessionId: string): CallMessage {
     outcome: { case: 'error', value: error },
   });
 }
-
-/** Entries of a page where the request names no number (ListCallsRequest.page_size). */
-const DEFAULT_PAGE_SIZE = 50;
 
 function keyOf(caller: Caller, { sessionId, callId }: CallRef): SessionKey {
   return { tenant: caller.tenant, sessionId: sessionId === '' ? directCallSession(callId) : sessionId };

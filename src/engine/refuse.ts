@@ -1,3 +1,4 @@
+import { MAX_REPORTED_DAMAGE } from '../core/limits.ts';
 import { type Refusal, refused } from '../core/refusal.ts';
 import { unreachable } from '../core/unreachable.ts';
 import { faultKind } from './journal-fault.ts';
@@ -15,15 +16,12 @@ export const JOURNAL_FAILED: Refusal = refused(
  */
 export type Refuse = (error: unknown) => Refusal | undefined;
 
-/** Damage that was reported is not reported again, however often it is read. */
-const MAX_REPORTED = 1_000;
-
 export function createRefuse(observer: Observer, fail: (error: unknown) => void): Refuse {
   const reported = new Set<string>();
 
   const reportDamage = (message: string): void => {
     if (reported.has(message)) return;
-    if (reported.size >= MAX_REPORTED) reported.clear();
+    if (reported.size >= MAX_REPORTED_DAMAGE) reported.clear();
     reported.add(message);
     observer.report('error', 'session_damaged', { error: message });
   };

@@ -25,7 +25,7 @@ export function requestFault(request: CallToolRequest): string | undefined {
   for (const [name, value] of Object.entries(request.traceContext))
     bytes += Buffer.byteLength(name) + Buffer.byteLength(value);
   if (bytes > MAX_TRACE_CONTEXT_BYTES) return `trace_context is larger than ${MAX_TRACE_CONTEXT_BYTES} bytes`;
-  return policyFault(request.retry);
+  return request.retry && policyFault(request.retry);
 }
 
 /** Characters are at most as many as UTF-16 code units, so that most names need not be taken apart. */

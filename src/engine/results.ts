@@ -48,12 +48,6 @@ export function jsonFieldFault(field: string, json: string): string | undefined 
   }
 }
 
-/** Nothing at all is one empty text block (3.1). */
-export function withContent(result: ToolResult): ToolResult {
-  if (result.content.length > 0 || result.structuredJson !== undefined) return result;
-  return { ...result, content: [create(ContentSchema, { kind: { case: 'text', value: { text: '' } } })] };
-}
-
 /** Whether a result holds bytes, or text so long that it is kept as bytes (3.3, 3.4). */
 export function needsBlobs({ content }: ToolResult): boolean {
   return content.some(({ kind }) => {

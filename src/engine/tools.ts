@@ -7,7 +7,7 @@ import type {
   SearchToolsResponse,
 } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { ListToolsResponseSchema, SearchToolsResponseSchema } from '../../gen/spindle/v1/tool_service_pb.ts';
-import { MAX_GLOBS, MAX_PAGE_SIZE, MAX_QUERY_CHARS } from '../core/limits.ts';
+import { DEFAULT_MATCHES, DEFAULT_TOOLS, MAX_GLOBS, MAX_PAGE_SIZE, MAX_QUERY_CHARS } from '../core/limits.ts';
 import { accepted, type Outcome, refused } from '../core/refusal.ts';
 import { matchesGlob } from './globs.ts';
 import type { Workers } from './ports.ts';
@@ -65,7 +65,3 @@ export function createTools(workers: Workers): Tools {
 function tokenOf(name: string): string {
   return Buffer.from(name).toString('base64url');
 }
-
-/** Where a request names no number (ListToolsRequest.page_size, SearchToolsRequest.max_matches). */
-const DEFAULT_TOOLS = 100;
-const DEFAULT_MATCHES = 5;

@@ -1,3 +1,5 @@
+import { MAX_OFFERS_PER_TOOL } from '../core/limits.ts';
+
 /** A call that waits for a worker. */
 export interface Waiter {
   readonly sessionId: string;
@@ -20,12 +22,6 @@ export interface WaitingCalls<T extends Waiter> {
   /** Every waiting call whose tool is not among the known ones. */
   withUnknownTool(isKnown: (tenant: string, toolName: string) => boolean): T[];
 }
-
-/**
- * How many calls of one tool are offered before the tool counts as busy: a call that its only free worker has
- * just rejected must not block those behind it.
- */
-const MAX_OFFERS = 16;
 
 interface Entry<T> {
   readonly waiter: T;
@@ -63,7 +59,7 @@ export function createWaitingCalls<T extends Waiter>(): WaitingCalls<T> {
         const taken = place(waiter);
         if (taken) remove(tenant, waiter);
         const refusals = taken ? oldest.refusals : oldest.refusals + 1;
-        const next = refusals < MAX_OFFERS ? headOf(oldest.behind, refusals) : [];
+        const next = refusals < MAX_OFFERS_PER_TOOL ? headOf(oldest.behind, refusals) : [];
         heads = heads.flatMap((head) => (head === oldest ? next : head));
       }
     },

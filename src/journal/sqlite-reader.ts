@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { READ_PAGE_BYTES } from '../core/limits.ts';
+import { KEYS_PER_PAGE, READ_PAGE_BYTES } from '../core/limits.ts';
 import type { ListQuery } from '../engine/ports.ts';
 import { eventChecksum, sessionSeed } from './checksum.ts';
 import { JournalError } from './journal-error.ts';
@@ -12,8 +12,6 @@ export interface SqliteReader {
   readIds(query: ListQuery, beforePosition: number | undefined): IdPage;
 }
 
-/** Keys of one page of `unfinished`: some 100 bytes each. */
-const KEYS_PER_PAGE = 1_000;
 const NOTHING: PageOrigin = { session: 0, throughSequence: 0 };
 
 export function createSqliteReader(database: DatabaseSync, path: string): SqliteReader {

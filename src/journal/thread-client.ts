@@ -56,8 +56,7 @@ export async function connectThread(
     waiting.clear();
     worker.unref();
     for (const { reject } of rejected) reject(error);
-    if (error.kind === 'failed')
-      observer?.report('error', 'journal.failed', { path, message: error.message });
+    if (error.kind === 'failed') observer?.report('error', 'journal_ended', { path, message: error.message });
   }
 
   function settle(id: number, answer: ThreadAnswer): void {
@@ -76,7 +75,7 @@ export async function connectThread(
         opened.resolve();
         break;
       case 'noticed':
-        observer?.report('error', 'journal.damaged', { path, message: message.error.message });
+        observer?.report('error', 'journal_damaged', { path, message: message.error.message });
         break;
       case 'ended':
         end(revive(message.error));

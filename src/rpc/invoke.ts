@@ -28,7 +28,7 @@ export async function invoke<T>(
  */
 export function reportBug(method: DescMethod, observer: Observer, error: unknown): Refusal {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
-  observer.report('error', 'rpc.handler_failed', {
+  observer.report('error', 'handler_failed', {
     method: nameOf(method),
     error: error instanceof Error ? error.name : typeof error,
     at: stack

@@ -1,9 +1,12 @@
 import type { SchemaViolation, ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
-import { MAX_EXPLAINED_VIOLATIONS, MAX_EXPLANATION_CHARS } from '../core/limits.ts';
+import {
+  MAX_EXPLAINED_LIST_CHARS,
+  MAX_EXPLAINED_VIOLATION_CHARS,
+  MAX_EXPLAINED_VIOLATIONS,
+  MAX_EXPLANATION_CHARS,
+} from '../core/limits.ts';
 import { quotedName, shortened } from './violation.ts';
 
-/** The list leaves room for the sentences around it. */
-const MAX_LIST_CHARS = 700;
 /** Keys and patterns are foreign words: none of them starts a line of its own. */
 const UNPRINTABLE = /[\p{Cc}\u2028\u2029]+/gu;
 
@@ -21,7 +24,7 @@ export function explainInput(toolName: string, input: ToolInput): string {
       );
     case 'malformed':
       return bounded(
-        `The arguments for ${tool} are malformed: ${shortened(input.status.value.error, MAX_LIST_CHARS)}. ` +
+        `The arguments for ${tool} are malformed: ${shortened(input.status.value.error, MAX_EXPLAINED_LIST_CHARS)}. ` +
           'Call the tool again with one complete JSON object.',
       );
     case 'valid':
@@ -36,9 +39,9 @@ export function listViolations(violations: readonly SchemaViolation[]): string {
   let length = 0;
   for (const { instancePath, message } of violations.slice(0, MAX_EXPLAINED_VIOLATIONS)) {
     const place = instancePath === '' ? 'the root' : shortened(instancePath);
-    const line = `${place} ${shortened(message, 300)}`.replace(UNPRINTABLE, ' ');
+    const line = `${place} ${shortened(message, MAX_EXPLAINED_VIOLATION_CHARS)}`.replace(UNPRINTABLE, ' ');
     length += line.length + 2;
-    if (length > MAX_LIST_CHARS) break;
+    if (length > MAX_EXPLAINED_LIST_CHARS) break;
     lines.push(line);
   }
   const more = violations.length - lines.length;

@@ -1,9 +1,8 @@
 import type { Format } from 'ajv';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
+import { MAX_FORMATTED_CHARS } from '../core/limits.ts';
 import { type Budget, spend } from './budget.ts';
 
-/** No date, address or number of these formats is longer; the check of a longer text would be for nothing. */
-const MAX_SHORT_CHARS = 1_024;
 const SHORT_FORMATS = [
   'date',
   'time',
@@ -45,7 +44,7 @@ const isUri = stringTest(fullFormats.uri);
 export const ENFORCED_FORMATS: ReadonlyMap<string, EnforcedFormat> = new Map<string, EnforcedFormat>([
   ...SHORT_FORMATS.map((name): [string, EnforcedFormat] => {
     const test = stringTest(fullFormats[name]);
-    return [name, { type: 'string', test: (text) => text.length <= MAX_SHORT_CHARS && test(text) }];
+    return [name, { type: 'string', test: (text) => text.length <= MAX_FORMATTED_CHARS && test(text) }];
   }),
   ...LONG_FORMATS.map((name): [string, EnforcedFormat] => [
     name,

@@ -10,7 +10,7 @@ import type { Defined, Definition } from './definition.ts';
 import { checkResult } from './output.ts';
 import type { SchemaFault } from './plain.ts';
 import { admitsObject } from './shape.ts';
-import { faultOfTool } from './tool-fields.ts';
+import { toolFault } from './tool-fields.ts';
 import { shortened } from './violation.ts';
 
 /** Knows tools by their schemas, and checks what goes in and what comes out. */
@@ -65,7 +65,7 @@ export function createSchemas(options: SchemasOptions = {}): Schemas {
         kind: 'refused',
         reason: `tool ${quote(tool.name)}: ${what}`,
       });
-      const faulty = faultOfTool(tool);
+      const faulty = toolFault(tool);
       if (faulty !== undefined) return refuse(faulty);
       const remarks: string[] = [];
       const inputKey = keyOf(tool.inputSchemaJson);

@@ -1,7 +1,5 @@
+import { MAX_TIMER_MS } from '../core/limits.ts';
 import type { SdkClock, SdkRandom } from './ports.ts';
-
-/** A longer timer of Node fires at once, with a warning. */
-const LONGEST_TIMER_MS = 2_147_483_647;
 
 /** Wall time at the start of the process plus monotonic time since: it never goes back. */
 export const processClock: SdkClock = {
@@ -12,8 +10,8 @@ export const processClock: SdkClock = {
       const leftMs = at - processClock.now();
       // Rounded up: a timer that fires a fraction early would find nothing due and be armed again.
       timer = setTimeout(
-        leftMs > LONGEST_TIMER_MS ? arm : ring,
-        Math.min(Math.max(0, Math.ceil(leftMs)), LONGEST_TIMER_MS),
+        leftMs > MAX_TIMER_MS ? arm : ring,
+        Math.min(Math.max(0, Math.ceil(leftMs)), MAX_TIMER_MS),
       );
     };
     arm();

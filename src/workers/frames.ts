@@ -8,7 +8,7 @@ import {
   ToolsReplySchema,
   type WorkerFrame,
 } from '../../gen/spindle/v1/worker_service_pb.ts';
-import { MAX_PAUSED_SESSIONS, REJECT_PAUSE_MS } from '../core/limits.ts';
+import { DRAIN_RECHECK_MS, MAX_PAUSED_SESSIONS, REJECT_PAUSE_MS } from '../core/limits.ts';
 import { type Refusal, refused } from '../core/refusal.ts';
 import { sessionOfLease } from '../core/session.ts';
 import { type Millis, millisOf } from '../core/time.ts';
@@ -177,6 +177,3 @@ export function createFrameHandler({
     else link.outbox.push({ case: 'drainReply', value: create(DrainReplySchema) });
   }
 }
-
-/** How often a drain looks whether the journal has recorded the last reservations: about one commit. */
-const DRAIN_RECHECK_MS: Millis = 2;

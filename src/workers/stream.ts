@@ -15,6 +15,7 @@ import {
   SILENCE_TIMEOUT_MS,
   SLOW_READER_MS,
   STREAM_AGE_MS,
+  UNREAD_RECHECK_MS,
 } from '../core/limits.ts';
 import { type Refusal, refused } from '../core/refusal.ts';
 import { duration, type Millis } from '../core/time.ts';
@@ -183,12 +184,12 @@ export function serveStream(
     hold('answers');
     const look = (): void => {
       if (instance !== undefined && instance.answering.size > MAX_UNREAD_ANSWERS / 2) {
-        after(RECHECK_MS, look);
+        after(UNREAD_RECHECK_MS, look);
         return;
       }
       letGo('answers');
     };
-    after(RECHECK_MS, look);
+    after(UNREAD_RECHECK_MS, look);
   };
 
   const handle = (frame: WorkerFrame): void => {
@@ -197,7 +198,7 @@ export function serveStream(
     else if (handler !== undefined) handler(frame);
     else if (frame.kind.case === 'hello') {
       accept(frame.kind.value).catch((error: unknown) => {
-        observer.report('error', 'worker_refused', { peer: transport.peer, error: String(error) });
+        observer.report('error', 'definitions_not_stored', { worker: transport.peer, error: String(error) });
         close(
           refused('journal_unavailable', 'the engine could not store the definitions; try again later')
             .refusal,
@@ -243,6 +244,3 @@ export function serveStream(
 
   return { goAway, close };
 }
-
-/** How often a stream that is not read looks whether it may be read again. */
-const RECHECK_MS: Millis = 10;

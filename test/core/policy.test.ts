@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RetryPolicySchema } from '../../gen/spindle/v1/retry_pb.ts';
 import { ToolSchema } from '../../gen/spindle/v1/tool_pb.ts';
-import { MAX_ATTEMPTS, MAX_POLICY_DURATION_MS } from '../../src/core/limits.ts';
+import { MAX_ATTEMPTS, MAX_BACKOFF_MULTIPLIER, MAX_POLICY_DURATION_MS } from '../../src/core/limits.ts';
 import {
   backoff,
   isSafeToRepeat,
@@ -70,11 +70,15 @@ describe('the layers of a policy', () => {
     ['a negative duration', { runTimeout: duration(-1) }, 'retry.run_timeout'],
     ['the least int64', { heartbeatTimeout: { seconds: -(2n ** 63n), nanos: 0 } }, 'retry.heartbeat_timeout'],
     ['the greatest int64', { maxBackoff: { seconds: 2n ** 63n - 1n, nanos: 0 } }, 'retry.max_backoff'],
+    ['a sign of its own', { heartbeatTimeout: { seconds: 1n, nanos: -1 } }, 'retry.heartbeat_timeout'],
+    ['a second of nanoseconds', { initialBackoff: { seconds: 0n, nanos: 1e9 } }, 'retry.initial_backoff'],
     ['no first backoff', { initialBackoff: duration(0) }, 'retry.initial_backoff'],
     ['no attempt', { maxAttempts: 0 }, 'retry.max_attempts'],
     ['the most attempts', { maxAttempts: MAX_ATTEMPTS }, undefined],
     ['too many attempts', { maxAttempts: MAX_ATTEMPTS + 1 }, 'retry.max_attempts'],
     ['a shrinking backoff', { backoffMultiplier: 0.99 }, 'retry.backoff_multiplier'],
+    ['the greatest factor', { backoffMultiplier: MAX_BACKOFF_MULTIPLIER }, undefined],
+    ['a greater factor', { backoffMultiplier: MAX_BACKOFF_MULTIPLIER + 1 }, 'retry.backoff_multiplier'],
     ['a constant backoff', { backoffMultiplier: 1 }, undefined],
     ['a factor that is no number', { backoffMultiplier: Number.NaN }, 'retry.backoff_multiplier'],
     ['an infinite factor', { backoffMultiplier: Number.POSITIVE_INFINITY }, 'retry.backoff_multiplier'],

@@ -49,6 +49,20 @@ describe('docs/operating.md', () => {
     expect(settings.length).toBeGreaterThan(5);
     for (const setting of settings) expect(documented).toContainEqual(setting);
   });
+
+  it('explains every event of the log, and no other', () => {
+    const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' });
+    const sources = files.filter((name) => name.endsWith('.ts')).map((name) => page(`src/${name}`));
+    const reported = sources.flatMap((source) =>
+      [...source.matchAll(/report\(\s*'(?:info|warn|error)',\s*'([^']+)'/g)].map(([, event = '']) => event),
+    );
+    const [, log = ''] = page('docs/operating.md').split('## The log');
+    const explained = [...log.matchAll(/^\| (`.*?) *\| (?:info|warn|error)/gm)].flatMap(([, cell = '']) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, event = '']) => event),
+    );
+    expect(reported.length).toBeGreaterThan(10);
+    expect(explained.toSorted()).toEqual([...new Set(reported)].toSorted());
+  });
 });
 
 describe('docs/cli.md', () => {

@@ -141,7 +141,7 @@ describe('7.4: a damaged SQLite journal', () => {
     const noticed = Promise.withResolvers<Readonly<Record<string, string | number>>>();
     const journal = await openSqliteJournal({
       path,
-      observer: { report: (_, event, facts) => event === 'journal.damaged' && noticed.resolve(facts) },
+      observer: { report: (_, event, facts) => event === 'journal_damaged' && noticed.resolve(facts) },
     });
     const facts = await noticed.promise;
     await expectWell(journal);

@@ -151,7 +151,7 @@ describe('the SQLite journal', () => {
         message: expect.stringContaining(path),
       });
       await expect(collect(journal.read(keyOf('a'), 0))).rejects.toMatchObject(failed);
-      expect(reports).toEqual(['error journal.failed']);
+      expect(reports).toEqual(['error journal_ended']);
       await journal.close();
     });
 

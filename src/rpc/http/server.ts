@@ -64,7 +64,7 @@ function createHttpServer(services: readonly Service[], serving: Serving, addres
       answer(request, response).catch((error: unknown) => {
         // The peer went away in the middle: there is nobody to tell.
         if (response.destroyed || isGone(error)) return;
-        serving.observer.report('error', 'rpc.http_failed', {
+        serving.observer.report('error', 'request_failed', {
           error: error instanceof Error ? error.name : typeof error,
         });
         response.destroy();

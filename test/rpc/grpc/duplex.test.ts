@@ -186,7 +186,7 @@ describe('a bidirectional stream on the gRPC port', () => {
       const { ended } = await read(call);
       expect(ended).toMatchObject({ code: status.INTERNAL });
       expect(await gone).toContain('StreamCalls');
-      expect(served.reports).toMatchObject([{ event: 'rpc.handler_failed' }]);
+      expect(served.reports).toMatchObject([{ event: 'handler_failed' }]);
       expect(JSON.stringify([ended.details, served.reports])).not.toContain('secret');
     },
   );

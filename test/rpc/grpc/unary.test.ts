@@ -87,7 +87,7 @@ describe('a unary method on the gRPC port', () => {
     expect(served.reports).toMatchObject([
       {
         level: 'error',
-        event: 'rpc.handler_failed',
+        event: 'handler_failed',
         facts: { method: 'spindle.v1.ToolService/GetCall', error: 'RangeError' },
       },
     ]);

@@ -108,7 +108,7 @@ describe.each(TRANSPORTS)('the HTTP port by %s', (_name, transport) => {
     const unary = await failure(client.callTool({}));
     const stream = await failure(all(client.readBlob({})));
     expect([unary.code, stream.code]).toEqual([Code.Internal, Code.Internal]);
-    expect(served.reports.map(({ event }) => event)).toEqual(['rpc.handler_failed', 'rpc.handler_failed']);
+    expect(served.reports.map(({ event }) => event)).toEqual(['handler_failed', 'handler_failed']);
     expect(JSON.stringify([served.reports, unary.message, stream.message])).not.toContain('secret');
   });
 
