@@ -21,13 +21,13 @@ const { values } = parseArgs({
   },
 });
 
-const FULL = { rounds: 7, roundMilliseconds: 1_000, starts: 7, calls: 200_000 };
-const QUICK = { rounds: 3, roundMilliseconds: 300, starts: 3, calls: 40_000 };
-const { rounds, roundMilliseconds, starts, calls } = values.quick ? QUICK : FULL;
+const FULL = { rounds: 5, roundMilliseconds: 1_000, warmUpCalls: 30_000, starts: 5, calls: 200_000 };
+const QUICK = { rounds: 3, roundMilliseconds: 300, warmUpCalls: 5_000, starts: 3, calls: 40_000 };
+const { starts, calls, ...measuring } = values.quick ? QUICK : FULL;
 const { directory } = values;
 
 const startup = await measureStartup(starts);
-const throughput = await measureThroughput({ inFlight: [1, 16, 256], rounds, roundMilliseconds, directory });
+const throughput = await measureThroughput({ inFlight: [1, 16, 256], ...measuring, directory });
 const memory = await measureMemory(calls, directory);
 const report: Report = { node: process.version, cores: availableParallelism(), throughput, startup, memory };
 console.log(values.json ? JSON.stringify(report, null, 2) : printed(report));

@@ -62,6 +62,8 @@ export interface ThroughputOptions {
   readonly inFlight: readonly number[];
   readonly rounds: number;
   readonly roundMilliseconds: number;
+  /** Calls of each warm-up: enough of them, however slow the machine is at the moment. */
+  readonly warmUpCalls: number;
   readonly directory?: string | undefined;
 }
 
@@ -74,13 +76,13 @@ interface Round extends LoadResult {
  * both; and compares within a round alone.
  */
 export async function measureThroughput(options: ThroughputOptions): Promise<Throughput[]> {
-  const { inFlight, rounds, roundMilliseconds, directory } = options;
+  const { inFlight, rounds, roundMilliseconds, warmUpCalls, directory } = options;
   const trios: Trio[] = [];
   try {
     for (const name of ['floor', 'memory', 'sqlite', 'memory, SDK on both sides'] as const) {
       trios.push(await startTrio(name, directory));
     }
-    for (const trio of trios) await warmUp(trio, roundMilliseconds);
+    for (const trio of trios) await warmUp(trio, warmUpCalls);
     const rows: Throughput[] = [];
     for (const count of inFlight) {
       const measured: Round[][] = [];
@@ -98,9 +100,10 @@ export async function measureThroughput(options: ThroughputOptions): Promise<Thr
 }
 
 /** Until the compilers of all three processes have seen both a busy and a quiet stream. */
-async function warmUp({ caller }: Trio, milliseconds: number): Promise<void> {
+async function warmUp({ caller }: Trio, calls: number): Promise<void> {
   for (const inFlight of [256, 1, 256]) {
-    await caller.load({ tool: ECHO, inFlight, until: { milliseconds } });
+    const until = { calls: inFlight === 1 ? calls / 10 : calls };
+    await caller.load({ tool: ECHO, inFlight, until });
   }
 }
 

@@ -40,7 +40,10 @@ export function journalData(given: Partial<JournalData>): JournalData {
     leaseToken: given.leaseToken ?? '',
     workerInstanceId: given.workerInstanceId ?? '',
     workerStreamNumber: given.workerStreamNumber ?? 0,
-    traceContext: given.traceContext ?? {},
+    traceContext: given.traceContext ?? NO_TRACE_CONTEXT,
     caller: given.caller,
   };
 }
+
+/** Shared: an event is never changed. */
+const NO_TRACE_CONTEXT: JournalData['traceContext'] = {};

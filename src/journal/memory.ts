@@ -24,7 +24,7 @@ export interface MemoryJournalOptions {
 /** A session's log. It keeps the events themselves: nobody changes a message after it was appended. */
 interface Log extends Dated {
   readonly key: SessionKey;
-  readonly events: SessionEvent[];
+  events: SessionEvent[];
   head: SessionHead;
   /** When it ended; meaningless while it is unfinished. */
   endedAt: Instant;
@@ -87,6 +87,8 @@ export function createMemoryJournal({
     if (tenant === undefined || log === undefined) return;
     tenant.logs.delete(key.sessionId);
     ended.delete(log);
+    // Its shelf keeps the log's place for a while. Whoever reads the events goes on with the array that was here.
+    log.events = [];
     for (const digest of log.references ?? []) {
       const left = (tenant.references.get(digest) ?? 1) - 1;
       if (left > 0) tenant.references.set(digest, left);
