@@ -11,6 +11,7 @@ import {
   WelcomeSchema,
   WorkerService,
 } from '../../gen/spindle/v1/worker_service_pb.ts';
+import { MAX_MESSAGE_BYTES, RECONNECT_INITIAL_MS } from '../core/limits.ts';
 import { duration } from '../core/time.ts';
 import { parseAddress } from '../rpc/address.ts';
 import { listen } from '../rpc/listen.ts';
@@ -99,7 +100,8 @@ export async function openBench(
 
   const connection = async (): Promise<Stream> => {
     const next = arrived.shift() ?? new Promise<Stream>((resolve) => waiting.push(resolve));
-    const timeout = started ? patienceMs + FIRST_RECONNECT_MS : START_TIMEOUT_MS;
+    // A welcome resets the wait before a reconnect (5.3).
+    const timeout = started ? patienceMs + RECONNECT_INITIAL_MS : START_TIMEOUT_MS;
     const ended = process.exited.then((exit) => {
       throw new Error(`the worker ended with ${exit}`);
     });
@@ -129,9 +131,6 @@ export async function openBench(
   };
 }
 
-/** A welcome resets the wait, so the first reconnect comes within this (5.3). */
-const FIRST_RECONNECT_MS = 250;
-
 /** Welcomes a worker, and waits for the heartbeat that lets dispatches follow (5.1). */
 async function serve(stream: Stream, options: WelcomeOptions): Promise<Serving> {
   const hello = await stream.hello();
@@ -142,7 +141,7 @@ async function serve(stream: Stream, options: WelcomeOptions): Promise<Serving> 
     heartbeatInterval: duration(options.heartbeatMs ?? HEARTBEAT_MS),
     silenceTimeout: duration(SILENCE_MS),
     resumeGrace: duration(RESUME_GRACE_MS),
-    maxMessageBytes: options.maxMessageBytes ?? 4 * 1024 * 1024,
+    maxMessageBytes: options.maxMessageBytes ?? MAX_MESSAGE_BYTES,
     abandon: [...(options.abandon ?? [])],
   });
   stream.send({ case: 'welcome', value: welcome });

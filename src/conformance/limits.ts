@@ -10,6 +10,8 @@ export const SILENCE_MS = 2_000;
 export const RESUME_GRACE_MS = 30_000;
 /** Nothing may come for so long where a rule forbids it. */
 export const QUIET_MS = 1_500;
+/** The same for what an engine must not do: it is quicker than a worker in any language. */
+export const ENGINE_QUIET_MS = 300;
 /** How long a process has to end, after SIGTERM and by itself. */
 export const EXIT_TIMEOUT_MS = 35_000;
 /** What is kept of what the worker prints, to be shown when a rule fails. */

@@ -81,11 +81,33 @@ describe('docs/cli.md', () => {
   });
 });
 
+describe('docs/architecture.md', () => {
+  it('names every folder at the top and in src/, and every file in src/', () => {
+    const [, layout = ''] = page('docs/architecture.md').split('## Layout');
+    const [shown = ''] = layout.split('## Who may import whom');
+    const named = new Set([...shown.matchAll(/^ {4,6}(\.?[\w.]+)\//gm)].map(([, name]) => name));
+    for (const name of shown.matchAll(/^ {6}(\w+\.ts) /gm)) named.add(name[1]);
+    const ignored = page('.gitignore').split('\n');
+    const folders = readdirSync(ROOT, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const top = folders
+      .map(({ name }) => name)
+      .filter((name) => name !== '.git' && !ignored.includes(name) && !ignored.includes(`${name}/`));
+    expect(top).toContain('src');
+    const missing = [...top, ...readdirSync(join(ROOT, 'src'))].filter((name) => !named.has(name));
+    expect(missing).toEqual([]);
+  });
+});
+
 describe('the pages', () => {
   const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)];
 
   it.each(pages)('%s links to what is there', (path) => {
     const links = [...page(path).matchAll(/\]\((?!https?:)([^)#]+)/g)].map(([, link = '']) => link);
     expect(links.filter((link) => !existsSync(resolve(ROOT, dirname(path), link)))).toEqual([]);
+  });
+
+  it('are all linked by the README', () => {
+    const readme = page('README.md');
+    expect(pages.filter((path) => path !== 'README.md' && !readme.includes(`](${path})`))).toEqual([]);
   });
 });

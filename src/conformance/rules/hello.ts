@@ -1,3 +1,4 @@
+import { DEFAULT_MAX_IN_FLIGHT } from '../../core/limits.ts';
 import { expectEqual, expectThat, type Rule } from '../rule.ts';
 import { MIN_IN_FLIGHT, STANDARD_TOOLS } from '../tools.ts';
 
@@ -13,7 +14,7 @@ export const HELLO_RULES: readonly Rule[] = [
       expectEqual('resume_token', hello.resumeToken, '');
       expectEqual('stream_number', hello.streamNumber, 1);
       expectEqual('held', hello.held, []);
-      const limit = hello.maxInFlight ?? 16;
+      const limit = hello.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT;
       expectThat(limit >= MIN_IN_FLIGHT, `max_in_flight of at least ${MIN_IN_FLIGHT}`, String(limit));
     },
   },
