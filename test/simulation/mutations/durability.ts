@@ -43,8 +43,8 @@ export const DURABILITY: readonly Mutation[] = [
     '7.4',
     'goes on after a commit that broke off',
     'src/engine/engine.ts',
-    'if (!hasNoRoom(error)) return undefined;',
-    'if (error === undefined) return undefined;',
+    'createRefuse(observer, fail)',
+    'createRefuse(observer, () => undefined)',
   ),
   mutation(
     '7.2',
