@@ -3,7 +3,6 @@
  * Published as `spindle/engine`.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
@@ -223,9 +222,11 @@ async function openStore(url: string, observer: Observer, { now }: Clock): Promi
   const { openFileBlobs } = await import('./journal/file-blobs.ts');
   const journal = await openSqliteJournal({ path: place.path, observer });
   try {
+    const { keptSecret } = await import('./journal/kept-secret.ts');
     const directory = dirname(place.path);
     const blobs = await openFileBlobs({ directory: join(directory, 'blobs'), now });
-    return closable(journal, blobs, await keptSecret(join(directory, 'resume.key')));
+    const secret = await keptSecret(join(directory, 'resume.key'), randomBytes(SECRET_BYTES));
+    return closable(journal, blobs, secret);
   } catch (error) {
     await journal.close();
     throw error;
@@ -245,19 +246,3 @@ function closable(journal: Journal, blobs: Blobs, secret: Uint8Array): Store {
 }
 
 const SECRET_BYTES = 32;
-
-/** A secret that outlives the process, readable by this user alone. The journal's lock makes us its only writer. */
-async function keptSecret(path: string): Promise<Uint8Array> {
-  const kept = await readFile(path).catch(() => undefined);
-  if (kept?.byteLength === SECRET_BYTES) return kept;
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const secret = randomBytes(SECRET_BYTES);
-  const file = await open(path, 'w', 0o600);
-  try {
-    await file.writeFile(secret);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  return secret;
-}

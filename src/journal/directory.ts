@@ -1,7 +1,8 @@
 import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { hasCode } from './private-file.ts';
 
-/** What an engine keeps is for its own user: logs and blobs hold what callers said. */
+/** As PRIVATE_FILE_MODE, for what holds such files. */
 const PRIVATE_DIRECTORY_MODE = 0o700;
 
 /**
@@ -14,7 +15,7 @@ export async function makeDirectory(path: string): Promise<void> {
   for (const directory of missing) {
     await mkdir(directory, { mode: PRIVATE_DIRECTORY_MODE }).catch((error: unknown) => {
       // Somebody else made it meanwhile.
-      if (!isCode(error, 'EEXIST')) throw error;
+      if (!hasCode(error, 'EEXIST')) throw error;
     });
     await syncDirectory(dirname(directory));
   }
@@ -25,13 +26,9 @@ async function exists(path: string): Promise<boolean> {
     await stat(path);
     return true;
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return false;
+    if (hasCode(error, 'ENOENT')) return false;
     throw error;
   }
-}
-
-function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }
 
 /** Makes the names in a directory durable: a file that was synced can still lose its name in a power cut. */

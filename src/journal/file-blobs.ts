@@ -8,6 +8,7 @@ import { isPlainTenant, oldBlobs, TENANT_FILE, tenantFolder } from './blob-folde
 import { digestOf, firstDigits, isDigest } from './digest.ts';
 import { makeDirectory, syncDirectory } from './directory.ts';
 import { JournalError, reasonOf } from './journal-error.ts';
+import { hasCode, writeDurably } from './private-file.ts';
 
 export interface FileBlobsOptions {
   /** Made when it is missing, for this user alone. It belongs to one engine, like the journal beside it. */
@@ -16,7 +17,6 @@ export interface FileBlobsOptions {
   readonly now?: () => Instant;
 }
 
-const PRIVATE_FILE_MODE = 0o600;
 /** Where blobs are written before they get their name. No tenant's directory can be called so. */
 const INCOMING = '.incoming';
 
@@ -50,7 +50,7 @@ function createBlobs(directory: string, incoming: string, now: () => Instant): B
   async function replace(path: string, bytes: Uint8Array): Promise<void> {
     const draft = join(incoming, randomUUID());
     try {
-      await writeDurably(draft, bytes);
+      await writeDurably(draft, bytes, 'wx');
       await rename(draft, path);
     } catch (error) {
       await rm(draft, { force: true });
@@ -176,28 +176,14 @@ async function unlinkIfOld(path: string, putBefore: Instant): Promise<number | u
   return found.size;
 }
 
-async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
-  const file = await open(path, 'wx', PRIVATE_FILE_MODE);
-  try {
-    await file.writeFile(bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
 /** Undefined where there is no file. */
 async function sizeOf(path: string): Promise<number | undefined> {
   try {
     return (await stat(path)).size;
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (hasCode(error, 'ENOENT')) return undefined;
     throw error;
   }
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
 function unusable(directory: string, error: unknown): JournalError {
@@ -211,7 +197,7 @@ function unusable(directory: string, error: unknown): JournalError {
 
 /** Nobody refers to a blob before `put` has resolved, so one that was not written harms nothing else. */
 function unwritten(path: string, error: unknown): JournalError {
-  const isFull = codeOf(error) === 'ENOSPC' || codeOf(error) === 'EDQUOT';
+  const isFull = hasCode(error, 'ENOSPC') || hasCode(error, 'EDQUOT');
   return isFull
     ? new JournalError('full', `There is no room for the blob ${path}. Free disk space.`, error)
     : new JournalError(

@@ -2,12 +2,12 @@ import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { makeDirectory } from './directory.ts';
+import { hasCode, PRIVATE_FILE_MODE } from './private-file.ts';
 import { foreignFile } from './sqlite-error.ts';
 import { checkUnfinished } from './sqlite-index-check.ts';
 import { checkIdentity, migrate } from './sqlite-schema.ts';
 import { checkWal } from './wal-check.ts';
 
-const PRIVATE_FILE_MODE = 0o600;
 /** One page of the smallest size. */
 const SMALLEST_DATABASE_BYTES = 512;
 /** The pages of the indexes that every append touches stay in memory: 64 MiB, in the unit of the pragma. */
@@ -69,7 +69,7 @@ async function createFile(path: string): Promise<void> {
     const handle = await open(path, 'wx', PRIVATE_FILE_MODE);
     await handle.close();
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (!hasCode(error, 'EEXIST')) throw error;
     const found = await stat(path);
     // SQLite takes a file of one byte for an empty one, and would write over it.
     if (found.isFile() && found.size > 0 && found.size < SMALLEST_DATABASE_BYTES) throw foreignFile(path);

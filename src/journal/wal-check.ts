@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { JournalError } from './journal-error.ts';
+import { hasCode } from './private-file.ts';
 
 // The format of a write-ahead log: https://www.sqlite.org/fileformat2.html#walformat
 const HEADER_BYTES = 32;
@@ -118,7 +119,7 @@ async function readIfThere(path: string): Promise<Buffer | undefined> {
     // Whole: checkpoints keep it to a few MiB.
     return await readFile(path);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (hasCode(error, 'ENOENT')) return undefined;
     throw error;
   }
 }

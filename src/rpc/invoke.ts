@@ -22,6 +22,20 @@ export async function invoke<T>(
   }
 }
 
+/** Runs a handler as `invoke` does, and hands its outcome on. What `tell` throws is a bug as well. */
+export function invokeThen<T>(
+  method: DescMethod,
+  observer: Observer,
+  handle: () => Promise<Outcome<T>>,
+  tell: (outcome: Outcome<T>) => void,
+): void {
+  invoke(method, observer, handle)
+    .then(tell)
+    .catch((error: unknown) => {
+      reportBug(method, observer, error);
+    });
+}
+
 /**
  * Reports what a handler threw, and says what its caller is told instead. The error's message stays out of both,
  * because it may quote an argument (9.4); its place in the code is what finds the bug.

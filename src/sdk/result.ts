@@ -140,13 +140,13 @@ export function resultOf(returned: Returned, options: ConversionOptions = {}): T
     case 'nothing':
       return create(ToolResultSchema, { content: [text('')] });
     case 'message':
-      return withContent(returned.message);
+      return withText(returned.message);
     case 'value':
       return resultOfJson(jsonText(returned.value, 'the returned value'), returned.value, options);
     case 'raw':
       return resultOfJson(returned.json, JSON.parse(returned.json), options);
     case 'fields':
-      return withContent(messageOf(returned.fields));
+      return withText(messageOf(returned.fields));
   }
 }
 
@@ -185,7 +185,7 @@ function contentOf(content: ResultFields['content']): Content[] {
 }
 
 /** A model has something to read in every result: the structured value where there is no block, or ''. */
-function withContent(message: ToolResult): ToolResult {
+function withText(message: ToolResult): ToolResult {
   if (message.content.length > 0) return message;
   return create(ToolResultSchema, { ...message, content: [text(message.structuredJson ?? '')] });
 }

@@ -2,7 +2,7 @@ import type { Message } from '@bufbuild/protobuf';
 import type { handleServerStreamingCall } from '@grpc/grpc-js';
 import type { Outcome, Refusal } from '../../core/refusal.ts';
 import type { Outbound } from '../handlers.ts';
-import { invoke, type Serving } from '../invoke.ts';
+import { invokeThen, type Serving } from '../invoke.ts';
 import type { Method } from '../service.ts';
 import { grpcStatus } from '../status.ts';
 import { createOutlet } from './outlet.ts';
@@ -41,8 +41,7 @@ export function serverStreamCall(
       if (!call.request.ok) return call.request;
       return handle(call.request.value, out, request.context.value);
     };
-    // `invoke` never rejects, so neither does this chain.
-    void invoke(desc, serving.observer, answer).then((outcome) => {
+    invokeThen(desc, serving.observer, answer, (outcome) => {
       if (!request.finish()) return;
       if (outcome.ok) call.end();
       else fail(outcome.refusal);

@@ -1,7 +1,7 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { handleUnaryCall } from '@grpc/grpc-js';
 import { accepted, type Outcome } from '../../core/refusal.ts';
-import { invoke, type Serving } from '../invoke.ts';
+import { invokeThen, type Serving } from '../invoke.ts';
 import type { Method } from '../service.ts';
 import { grpcStatus } from '../status.ts';
 import { encode } from './codec.ts';
@@ -25,8 +25,7 @@ export function unaryCall(
       const outcome = await handle(call.request.value, request.context.value);
       return outcome.ok ? accepted(encode(desc, outcome.value)) : outcome;
     };
-    // `invoke` never rejects, so neither does this chain.
-    void invoke(desc, serving.observer, answer).then((outcome) => {
+    invokeThen(desc, serving.observer, answer, (outcome) => {
       if (!request.finish()) return;
       if (outcome.ok) respond(null, outcome.value);
       else respond(grpcStatus(outcome.refusal));

@@ -10,7 +10,7 @@ import { MAX_MESSAGE_BYTES, MAX_TIMER_MS } from '../../core/limits.ts';
 import { type Outcome, refused } from '../../core/refusal.ts';
 import { openContext } from '../context.ts';
 import type { RequestContext } from '../handlers.ts';
-import { invoke, nameOf, type Serving } from '../invoke.ts';
+import { invoke, invokeThen, nameOf, type Serving } from '../invoke.ts';
 import type { Method, Service } from '../service.ts';
 import { connectError } from '../status.ts';
 import { createChannel } from './channel.ts';
@@ -91,11 +91,13 @@ function serverStream({ desc, handle }: ServerStream, serving: Serving) {
     whenAborted(call.signal, (reason) => channel.close(reason));
     const leave = serving.requests.add((refusal) => channel.close(connectError(refusal)));
     try {
-      // `invoke` never rejects, so neither does this chain.
-      void invoke(desc, serving.observer, async () => {
+      const answer = async (): Promise<Outcome<void>> => {
         const request = readRequest(call);
         return request.ok ? handle(request.value.message, channel.out, request.value.context) : request;
-      }).then((outcome) => channel.close(outcome.ok ? undefined : connectError(outcome.refusal)));
+      };
+      invokeThen(desc, serving.observer, answer, (outcome) =>
+        channel.close(outcome.ok ? undefined : connectError(outcome.refusal)),
+      );
       yield* channel.messages();
     } finally {
       leave();
