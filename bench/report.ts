@@ -42,7 +42,7 @@ export function printed({ node, cores, throughput, startup, memory }: Report): s
       ]),
     ),
     '',
-    `Import of ./worker: ${startup.workerImport.toFixed(0)} ms. Engine ready: ${startup.engineReady.toFixed(0)} ms.`,
+    `Import of ./worker: ${startup.workerImport.toFixed(0)} ms. spindle serve ready: ${startup.serveReady.toFixed(0)} ms.`,
     `Memory of the engine: ${memory.bytesPerRunningCall.toFixed(0)} bytes for a running call, ` +
       `${memory.bytesPerWaitingCall.toFixed(0)} for a waiting one.`,
     `After ${memory.calls} calls: ${memory.bytesPerEndedCall.toFixed(2)} bytes kept for each, ` +
