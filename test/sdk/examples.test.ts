@@ -59,6 +59,11 @@ describe('the examples', () => {
     }
   });
 
+  it('embed an engine: engine, worker and caller in one process, which ends by itself', async () => {
+    const { code, lines, errors } = await run('embedded.ts', '').done;
+    expect({ code, lines, errors }).toEqual({ code: 0, lines: ['{"celsius":[5]}'], errors: '' });
+  });
+
   it('define: every option is accepted', () => {
     expect(shop.tools.map(({ definition }) => definition.namespace)).toEqual(['shop', 'shop', 'shop']);
     expect(refund.definition.retry?.maxAttempts).toBe(3);
