@@ -55,15 +55,12 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   const widths = head.map((cell, column) =>
     Math.max(cell.length, ...rows.map((row) => row[column]?.length ?? 0)),
   );
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, column) => pad(cell, widths[column] ?? 0)).join(' | ')} |`;
+  // All are numbers but the second, which is a name.
+  const pad = (cell: string, column: number): string =>
+    column === 1 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0);
+  const line = (cells: readonly string[]): string => `| ${cells.map(pad).join(' | ')} |`;
   const rule = widths.map((width, column) =>
     column === 1 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`,
   );
   return [line(head), line(rule), ...rows.map(line)];
-}
-
-/** Numbers to the right, words to the left. */
-function pad(cell: string, width: number): string {
-  return /^[\d.]+$/.test(cell) ? cell.padStart(width) : cell.padEnd(width);
 }
