@@ -115,7 +115,7 @@ function checkNames(
     if (instanceId !== hello.hello.instanceId || writtenTo === worker || dispatched.index > welcomedAt.index)
       continue;
     const over = call.records.find(
-      ({ event, index }) => index > dispatched.index && event.kind.case !== 'toolCallCheckpointed',
+      ({ event }) => event.sequence > dispatched.event.sequence && event.kind.case !== 'toolCallCheckpointed',
     );
     if (over === undefined || over.time > due)
       report('4.6', `${call.callId}: still waits for ${writtenTo} after ${worker} took its name`, due);

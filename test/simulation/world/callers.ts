@@ -62,6 +62,9 @@ export function createCallers(world: CallersWorld): Callers {
     });
   };
 
+  /** Calls of which a caller has heard. */
+  const onRecord = new Set<string>();
+
   /** Asks for a call once; `hear` gets what comes back, in order. */
   const ask = (
     request: CallToolRequest,
@@ -88,6 +91,7 @@ export function createCallers(world: CallersWorld): Callers {
       wantsAll,
       update(update) {
         history.record({ kind: 'told', wait, callId, update: update.kind });
+        if (as !== 'clashing') onRecord.add(callId);
         if (update.kind.case === 'finished') waits.delete(wait);
         deliver(() => hear.update(update));
       },
@@ -238,6 +242,8 @@ export function createCallers(world: CallersWorld): Callers {
 
   /** The id again, with other arguments: whoever comes second is refused. */
   const clash = (intent: Intent): void => {
+    // Nobody knows of the call yet, because no engine has been there for it: this one would be the first.
+    if (!onRecord.has(intent.callId)) return;
     const request = create(CallToolRequestSchema, {
       name: intent.tool,
       arguments: '{"n": -1}',
