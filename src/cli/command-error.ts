@@ -9,21 +9,32 @@ export class CommandError extends Error {
   readonly reason: string;
   /** What to do next. */
   readonly hint: string;
+  /** The call that may go on, where one does. */
+  readonly callId: string | undefined;
 
-  constructor(exitCode: ExitCode, reason: string, message: string, hint = '') {
+  constructor(exitCode: ExitCode, reason: string, message: string, hint = '', callId?: string) {
     super(message);
     this.exitCode = exitCode;
     this.reason = reason;
     this.hint = hint;
+    this.callId = callId;
   }
 }
 
 /** Tells why a command failed, on standard error: in two sentences for people, in one JSON line for programs. */
 export function reportError(error: unknown, json: boolean): ExitCode {
   const known = error instanceof CommandError ? error : unexpected(error);
-  const { exitCode, reason, message, hint } = known;
+  const { exitCode, reason, message, hint, callId } = known;
   const text = json
-    ? JSON.stringify({ error: { reason, message, ...(hint === '' ? {} : { hint }), exitCode } })
+    ? JSON.stringify({
+        error: {
+          reason,
+          message,
+          ...(hint === '' ? {} : { hint }),
+          ...(callId === undefined ? {} : { callId }),
+          exitCode,
+        },
+      })
     : `${styled(process.stderr, ['red', 'bold'], 'spindle:')} ${message}${hint === '' ? '' : `\n${hint}`}`;
   process.stderr.write(`${text}\n`);
   return exitCode;

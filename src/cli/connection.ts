@@ -49,7 +49,20 @@ export async function withClient<T>(
 
 /** What a refusal, or no answer at all, means to whoever typed the command. */
 export function commandErrorOf(error: SpindleError, address: string): CommandError {
-  const { code, reason, message } = error;
+  const { code, reason, message, metadata } = error;
+  const callId = metadata['call_id'];
+  if (callId !== undefined && (reason === 'unavailable' || reason === 'wait_timeout')) {
+    const lost = reason === 'unavailable';
+    return new CommandError(
+      lost ? EXIT.unreachable : EXIT.timeout,
+      lost ? 'unreachable' : reason,
+      lost
+        ? `The engine at ${address} does not answer any more. Call ${callId} may go on.`
+        : sentence(message),
+      `Do not call again, which may do the work twice: \`spindle watch ${callId}\` follows this call.`,
+      callId,
+    );
+  }
   if (reason === 'unavailable' || reason === 'deadline_exceeded') {
     return new CommandError(
       EXIT.unreachable,

@@ -19,6 +19,8 @@ export const EXIT = {
   journalFailed: 8,
   /** A fault of Spindle itself; BSD's EX_SOFTWARE. */
   internal: 70,
+  /** What was asked for is done, but its output could not be written; BSD's EX_IOERR. */
+  outputLost: 74,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -41,4 +43,5 @@ export const EXIT_CODES_HELP = `Exit codes:
   7   serve: the journal cannot be opened
   8   serve: the journal failed while the engine ran
   70  a fault of Spindle itself
+  74  done, but the output could not be written
   130, 143  ended by Ctrl-C or SIGTERM`;

@@ -9,7 +9,6 @@ import { afterDispatch, endAttempt, finish } from './attempt.ts';
 import { type Call, earlier, type Lease, lastLease, totalDeadline } from './call.ts';
 import type { AnswerLease, WorkerAnswer } from './command.ts';
 import { about, type Draft } from './event.ts';
-import { failure } from './failure.ts';
 import { DUPLICATE, type Ruling, recorded, refusedAnswer, stale } from './ruling.ts';
 import { timestamp } from './time.ts';
 import { unreachable } from './unreachable.ts';
@@ -84,7 +83,8 @@ function lateAnswer(call: Call, lease: Lease, answer: WorkerAnswer): Draft {
 
 /** A result that breaks its output schema never reaches a model, and is not retried (3.2). */
 export function mismatched(call: Call, mismatch: string, lease?: Lease): Draft {
-  const error = failure('invalid_output', `The result of ${call.name} is refused. ${mismatch}`);
+  // The tool ran: what it did is done, though nobody may use what it answered.
+  const error = afterDispatch(call, 'invalid_output', `The result of ${call.name} is refused. ${mismatch}`);
   return finish(call, { error }, lease);
 }
 

@@ -101,7 +101,10 @@ export function readResult(result: ToolResult, options: Omit<ReadingOptions, 'pr
 function bounded(result: ToolResult, mismatch: string | undefined) {
   if (!isTooLarge(result)) return { kind: 'result', result, mismatch } as const;
   const message = `The result is larger than ${MAX_RESULT_BYTES} bytes. Return less, or a reference to the data.`;
-  return { kind: 'failure', failure: failure('result_too_large', message) } as const;
+  return {
+    kind: 'failure',
+    failure: failure('result_too_large', message, { mayHaveTakenEffect: true }),
+  } as const;
 }
 
 /** A failure of foreign origin, within bounds. Its code is the tool's own, or `tool_error` (4.8). */

@@ -54,7 +54,7 @@ describe('an answer to a running dispatch', () => {
       '3.2: a result that breaks its schema',
       mismatch('/total: is no number'),
       REFUSED,
-      failedWith(1, 'invalid_output', NOT_DONE),
+      failedWith(1, 'invalid_output', MAYBE_DONE),
     ],
     [
       '4.2: a failure that is not retryable ends the call',

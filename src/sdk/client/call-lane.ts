@@ -151,7 +151,7 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     // It was there for as long as an outage may last: what comes now is another outage.
     if (connected && clock.now() - openedAt >= options.unavailableAfterMs) outageSince = undefined;
     if (!calls.awaited()) drop();
-    else if (endsReconnecting(end.code)) failAll(new SpindleError(end.details, end));
+    else if (endsReconnecting(end.code)) failAll(() => new SpindleError(end.details, end));
     else retry(end);
   }
 
@@ -166,18 +166,20 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
   }
 
   function unavailable(): void {
-    const end = { code: statusCode('UNAVAILABLE') };
-    failAll(
-      new SpindleError(`the engine is out of reach (${lastEnd}); a call may go on: read it by its id`, end),
-    );
+    const why = `the engine is out of reach (${lastEnd})`;
+    failAll(({ request: { callId } }) => {
+      const end = { code: statusCode('UNAVAILABLE'), metadata: { call_id: callId } };
+      return new SpindleError(`${why}; call ${callId} may go on: read it by this id`, end);
+    });
   }
 
-  function failAll(error: SpindleError): void {
+  function failAll(errorFor: (call: WaitingCall) => SpindleError): void {
     drop();
     outageSince = undefined;
     backoff.reset();
     for (const call of [...calls]) {
       calls.forget(call);
+      const error = errorFor(call);
       for (const waiter of call.waiters) waiter.fail(error);
     }
   }
@@ -255,7 +257,9 @@ export function createCallLane(options: LaneOptions, ports: LanePorts): CallLane
     },
     close() {
       closed = true;
-      failAll(refusal('CANCELLED', 'client_closed', 'the client was closed while it waited for the call'));
+      failAll(() =>
+        refusal('CANCELLED', 'client_closed', 'the client was closed while it waited for the call'),
+      );
     },
   };
 }
