@@ -1,6 +1,6 @@
 import { type Call, type CallResult, CallStatus, type Content } from '../sdk/index.ts';
 import { EXIT } from './exit-code.ts';
-import { oneLine, styled } from './style.ts';
+import { oneLine, shown, styled } from './style.ts';
 
 /** A block of a result, in MCP's shape; `blob` names bytes that `spindle blob` writes. */
 function blockJson({ kind }: Content): object {
@@ -86,7 +86,8 @@ export function isoTime({ seconds, nanos }: { readonly seconds: bigint; readonly
 /** Shows an end to a person, the result on standard output and a failure on standard error, and sets the exit code. */
 export function showEnd(end: CallResult): void {
   if (end.result !== undefined && end.ok) {
-    for (const block of end.result.content) process.stdout.write(`${blockText(block)}\n`);
+    for (const block of end.result.content)
+      process.stdout.write(`${shown(blockText(block), process.stdout)}\n`);
     if (end.result.content.length === 0 && end.value !== undefined) {
       process.stdout.write(`${JSON.stringify(end.value, undefined, 2)}\n`);
     }

@@ -34,6 +34,11 @@ export function oneLine(text: string): string {
   return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 }
 
+/** Foreign text for a terminal: lines stay lines, and no control character steers it. Programs get it as it is. */
+export function shown(text: string, stream: NodeJS.WriteStream): string {
+  return stream.isTTY ? text.replace(/[^\P{Cc}\n\t]/gu, '�') : text;
+}
+
 /** A length of time in the unit that a person would choose. */
 export function lengthOfTime(millis: number): string {
   if (millis < 1_000) return `${Math.round(millis)} ms`;
