@@ -32,6 +32,9 @@ export function decideRequest(session: Session, command: RequestCall): Ruling {
     safeToRepeat: command.safeToRepeat,
     requireValidInput: command.requireValidInput,
     ownTerms: command.ownTerms,
+    messageId: '',
+    sequential: false,
+    endsTurn: false,
   };
   const call = requestedCall(value, journal, command.at);
   const requested = { kind: { case: 'toolCallRequested', value }, journal } as const;

@@ -61,6 +61,7 @@ export function dispatchMessage(
     caller: call.caller,
     traceContext: { ...call.traceContext },
     context: undefined,
+    decisionId: '',
   };
 }
 

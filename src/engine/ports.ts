@@ -2,10 +2,21 @@
  * What the engine needs from the world, as small interfaces that main.ts fills in. Tests fill them with the
  * same implementations, or with simulated ones.
  */
+import type { AgentConfig } from '../../gen/spindle/v1/agent_pb.ts';
 import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
+import type { Delta } from '../../gen/spindle/v1/message_pb.ts';
 import type { Progress } from '../../gen/spindle/v1/progress_pb.ts';
-import type { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
-import type { Answer, CancelReason, Dispatch, Reject } from '../../gen/spindle/v1/worker_service_pb.ts';
+import type { AnswerVerdict, Failure } from '../../gen/spindle/v1/result_pb.ts';
+import type { ModelRequest, ModelResponse } from '../../gen/spindle/v1/trigger_pb.ts';
+import type {
+  Answer,
+  CancelReason,
+  ContextLevel,
+  Dispatch,
+  ModelDelta,
+  Reject,
+} from '../../gen/spindle/v1/worker_service_pb.ts';
+import type { Session } from '../core/session.ts';
 import type { Instant } from '../core/time.ts';
 import type { Definition } from '../schema/definition.ts';
 
@@ -238,6 +249,20 @@ export interface ExpectedLease {
   readonly toolName: string;
 }
 
+/** What workers have bound of an agent: connected ones, and those within their grace. */
+export interface Binding {
+  /** Dotted names of the triggers that some of them want. */
+  readonly triggers: ReadonlySet<string>;
+  /** The configuration that the newest of them proposes at session.start; undefined where none has one. */
+  readonly config: AgentConfig | undefined;
+}
+
+/** A free slot of a worker that is bound to an agent, taken for one delivery of a trigger. */
+export interface DeciderReservation extends Omit<Reservation, 'definition'> {
+  /** How much of the session it wants with each dispatch. */
+  readonly context: ContextLevel;
+}
+
 /** Connected workers: who offers what, who is free, and the frames to and from them. */
 export interface Workers {
   /** The definition in force: the newest that a connected worker declared, or the last one that there was. */
@@ -252,6 +277,19 @@ export interface Workers {
    * (5.11). Undefined: nobody is free.
    */
   reserve(tenant: string, toolName: string, sessionId: string, last?: string): Reservation | undefined;
+  /** Undefined where no worker has bound the agent. */
+  binding(tenant: string, agentId: string): Binding | undefined;
+  /**
+   * Takes a slot under a new lease token: of a worker that is bound to the agent and wants the trigger, the
+   * instance `last` where it is free, else the less loaded of two random ones. Undefined: nobody is free.
+   */
+  reserveDecider(
+    tenant: string,
+    agentId: string,
+    trigger: string,
+    sessionId: string,
+    last?: string,
+  ): DeciderReservation | undefined;
   /** Gives a slot back that was reserved and is not used. */
   release(leaseToken: string): void;
   /** Writes a dispatch to the stream that its lease is bound to. Never sent, it comes back as lost. */
@@ -283,9 +321,64 @@ export interface WorkersListener {
   answered(from: WorkerRef, answer: Answer): void;
   rejected(from: WorkerRef, reject: Reject): void;
   progressed(from: WorkerRef, progress: Progress): void;
+  /** More of the answer of a model call that a worker makes. */
+  modelDelta(from: WorkerRef, delta: ModelDelta): void;
   lost(from: WorkerRef, leaseToken: string, how: 'lost' | 'never_held' | 'never_sent'): void;
   /** The stream of a lease broke, or its worker came back: its heartbeat clock stands still meanwhile. */
   away(from: WorkerRef, leaseToken: string, away: boolean): void;
   /** A slot or a tool of this tenant's workers became available. */
   available(tenant: string): void;
+}
+
+/** One attempt of a model call. */
+export interface ModelCall {
+  readonly tenant: string;
+  readonly callId: string;
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  /** Bytes in it are blob references. Each call id in it has exactly one result (6.5). */
+  readonly request: ModelRequest;
+  /** The span of the attempt, for the provider's own. */
+  readonly traceContext: Readonly<Record<string, string>>;
+  /** Aborted when nobody wants the answer any more: the request to the provider is closed. */
+  readonly signal: AbortSignal;
+  /** Takes more of the answer as it comes. Must not be called after the promise has settled. */
+  readonly onDelta: (delta: Delta) => void;
+}
+
+export type ModelAnswer =
+  | { readonly kind: 'response'; readonly response: ModelResponse }
+  /** `retryable` and `retry_after` say what the provider's status said. */
+  | { readonly kind: 'failure'; readonly failure: Failure };
+
+/** Model providers, by the part of `provider/model` before the slash. */
+export interface Models {
+  /** Why a model cannot be called, in a sentence that says what to do; undefined where it can. */
+  fault(model: string): string | undefined;
+  /** Rejects for bugs alone; an aborted call may settle in any way, nobody looks. */
+  call(call: ModelCall): Promise<ModelAnswer>;
+}
+
+/** A tool of an MCP server. */
+export interface ConnectorTool {
+  /** Named `connector__name`, with the handler CONNECTOR. */
+  readonly definition: Definition;
+  /** Its name on the server, for the filters of ConnectorUse. */
+  readonly serverName: string;
+}
+
+export type ConnectorTools =
+  | { readonly kind: 'tools'; readonly tools: readonly ConnectorTool[] }
+  /** The turn goes on without them, and says so (6.15). */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** Servers whose tools the engine calls itself. Their calls go through the port Workers, like those of any worker. */
+export interface Connectors {
+  /** What a server offers: fetched once a session, within bounds. Never rejects. */
+  tools(tenant: string, connectorId: string, sessionId: string): Promise<ConnectorTools>;
+}
+
+/** Hears what became durable, in order, for spans and metrics. It must neither throw nor wait. */
+export interface Recorder {
+  recorded(key: SessionKey, events: readonly SessionEvent[], session: Session): void;
 }

@@ -149,6 +149,9 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
       runner.progress(held.call.callId, create(ProgressSchema, { completed, total, activity, partial }));
     },
 
+    // Nothing is asked of workers yet that they would answer in parts.
+    modelDelta: () => undefined,
+
     lost({ tenant }, leaseToken, how) {
       const command = { kind: 'lose', at: clock.now(), leaseToken, how, draw: random.draw() } as const;
       live(tenant, leaseToken)?.send(command, () => undefined);

@@ -97,6 +97,9 @@ export function createRegistry(options: RegistryOptions): Registry {
       return { leaseToken, instanceId, streamNumber, workerName, definition, maxMessageBytes };
     },
 
+    binding: () => undefined,
+    reserveDecider: () => undefined,
+
     release(leaseToken) {
       const instance = holders.get(leaseToken);
       if (instance !== undefined && registry.free(instance, leaseToken))

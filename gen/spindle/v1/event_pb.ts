@@ -6,11 +6,13 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Action } from "./action_pb.ts";
+import { file_spindle_v1_action } from "./action_pb.ts";
 import type { AgentConfig, TaskContract } from "./agent_pb.ts";
 import { file_spindle_v1_agent } from "./agent_pb.ts";
 import type { Caller } from "./call_pb.ts";
 import { file_spindle_v1_call } from "./call_pb.ts";
-import type { ChatMessage } from "./message_pb.ts";
+import type { ChatMessage, Usage } from "./message_pb.ts";
 import { file_spindle_v1_message } from "./message_pb.ts";
 import type { Failure, ToolResult } from "./result_pb.ts";
 import { file_spindle_v1_result } from "./result_pb.ts";
@@ -26,7 +28,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file spindle/v1/event.proto.
  */
 export const file_spindle_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChZzcGluZGxlL3YxL2V2ZW50LnByb3RvEgpzcGluZGxlLnYxIukMCgxTZXNzaW9uRXZlbnQSEgoKc2Vzc2lvbl9pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoDRIvCgtvY2N1cnJlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdHVybl9pZBgEIAEoCRIoCgdqb3VybmFsGAUgASgLMhcuc3BpbmRsZS52MS5Kb3VybmFsRGF0YRI1Cg9zZXNzaW9uX2NyZWF0ZWQYCiABKAsyGi5zcGluZGxlLnYxLlNlc3Npb25DcmVhdGVkSAASMQoNYWdlbnRfdXBkYXRlZBgLIAEoCzIYLnNwaW5kbGUudjEuQWdlbnRVcGRhdGVkSAASMQoNc3RhdGVfdXBkYXRlZBgMIAEoCzIYLnNwaW5kbGUudjEuU3RhdGVVcGRhdGVkSAASNwoQbWVzc2FnZV9yZWNvcmRlZBgNIAEoCzIbLnNwaW5kbGUudjEuTWVzc2FnZVJlY29yZGVkSAASLQoLdHVybl9xdWV1ZWQYESABKAsyFi5zcGluZGxlLnYxLlR1cm5RdWV1ZWRIABIvCgx0dXJuX3N0YXJ0ZWQYDiABKAsyFy5zcGluZGxlLnYxLlR1cm5TdGFydGVkSAASOQoRaXRlcmF0aW9uX3N0YXJ0ZWQYDyABKAsyHC5zcGluZGxlLnYxLkl0ZXJhdGlvblN0YXJ0ZWRIABIrCgp0dXJuX2VuZGVkGBAgASgLMhUuc3BpbmRsZS52MS5UdXJuRW5kZWRIABI7ChJkZWNpc2lvbl9yZXF1ZXN0ZWQYEiABKAsyHS5zcGluZGxlLnYxLkRlY2lzaW9uUmVxdWVzdGVkSAASNwoQZGVjaXNpb25fcmVmdXNlZBgTIAEoCzIbLnNwaW5kbGUudjEuRGVjaXNpb25SZWZ1c2VkSAASOQoRZGVjaXNpb25fcmVjb3JkZWQYFCABKAsyHC5zcGluZGxlLnYxLkRlY2lzaW9uUmVjb3JkZWRIABI+ChRtb2RlbF9jYWxsX3JlcXVlc3RlZBgZIAEoCzIeLnNwaW5kbGUudjEuTW9kZWxDYWxsUmVxdWVzdGVkSAASRwoZbW9kZWxfY2FsbF9hdHRlbXB0X2ZhaWxlZBgaIAEoCzIiLnNwaW5kbGUudjEuTW9kZWxDYWxsQXR0ZW1wdEZhaWxlZEgAEjwKE21vZGVsX2NhbGxfZmluaXNoZWQYGyABKAsyHS5zcGluZGxlLnYxLk1vZGVsQ2FsbEZpbmlzaGVkSAASPAoTdG9vbF9jYWxsX3JlcXVlc3RlZBgeIAEoCzIdLnNwaW5kbGUudjEuVG9vbENhbGxSZXF1ZXN0ZWRIABI+ChR0b29sX2NhbGxfZGlzcGF0Y2hlZBgfIAEoCzIeLnNwaW5kbGUudjEuVG9vbENhbGxEaXNwYXRjaGVkSAASOgoSdG9vbF9jYWxsX3JlcXVldWVkGCAgASgLMhwuc3BpbmRsZS52MS5Ub29sQ2FsbFJlcXVldWVkSAASQgoWdG9vbF9jYWxsX2NoZWNrcG9pbnRlZBghIAEoCzIgLnNwaW5kbGUudjEuVG9vbENhbGxDaGVja3BvaW50ZWRIABI6ChJ0b29sX2NhbGxfZGVmZXJyZWQYIiABKAsyHC5zcGluZGxlLnYxLlRvb2xDYWxsRGVmZXJyZWRIABJFChh0b29sX2NhbGxfYXR0ZW1wdF9mYWlsZWQYIyABKAsyIS5zcGluZGxlLnYxLlRvb2xDYWxsQXR0ZW1wdEZhaWxlZEgAEjoKEnRvb2xfY2FsbF9maW5pc2hlZBgkIAEoCzIcLnNwaW5kbGUudjEuVG9vbENhbGxGaW5pc2hlZEgAEj8KFXRvb2xfY2FsbF9sYXRlX2Fuc3dlchglIAEoCzIeLnNwaW5kbGUudjEuVG9vbENhbGxMYXRlQW5zd2VySAASNwoQc3ViYWdlbnRfc3RhcnRlZBgoIAEoCzIbLnNwaW5kbGUudjEuU3ViYWdlbnRTdGFydGVkSAASNwoQaW50ZXJydXB0X3JhaXNlZBgpIAEoCzIbLnNwaW5kbGUudjEuSW50ZXJydXB0UmFpc2VkSAASOQoRaW50ZXJydXB0X3Jlc3VtZWQYKiABKAsyHC5zcGluZGxlLnYxLkludGVycnVwdFJlc3VtZWRIAEIGCgRraW5kIvcBCgtKb3VybmFsRGF0YRITCgtsZWFzZV90b2tlbhgBIAEoCRIaChJ3b3JrZXJfaW5zdGFuY2VfaWQYAiABKAkSHAoUd29ya2VyX3N0cmVhbV9udW1iZXIYAyABKA0SQAoNdHJhY2VfY29udGV4dBgEIAMoCzIpLnNwaW5kbGUudjEuSm91cm5hbERhdGEuVHJhY2VDb250ZXh0RW50cnkSIgoGY2FsbGVyGAUgASgLMhIuc3BpbmRsZS52MS5DYWxsZXIaMwoRVHJhY2VDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLCAQoOU2Vzc2lvbkNyZWF0ZWQSEAoIYWdlbnRfaWQYASABKAkSDgoGdGVuYW50GAIgASgJEg8KB3N1YmplY3QYAyABKAkSEAoIYW5jZXN0cnkYBCADKAkSOgoIbWV0YWRhdGEYBSADKAsyKC5zcGluZGxlLnYxLlNlc3Npb25DcmVhdGVkLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjYKDEFnZW50VXBkYXRlZBImCgVhZ2VudBgBIAEoCzIXLnNwaW5kbGUudjEuQWdlbnRDb25maWciIgoMU3RhdGVVcGRhdGVkEhIKCnN0YXRlX2pzb24YASABKAkiOwoPTWVzc2FnZVJlY29yZGVkEigKB21lc3NhZ2UYASABKAsyFy5zcGluZGxlLnYxLkNoYXRNZXNzYWdlIjIKClR1cm5RdWV1ZWQSJAoFaW5wdXQYASABKAsyFS5zcGluZGxlLnYxLlR1cm5JbnB1dCJbCgtUdXJuU3RhcnRlZBIkCgVpbnB1dBgBIAEoCzIVLnNwaW5kbGUudjEuVHVybklucHV0EiYKBHRhc2sYAiABKAsyGC5zcGluZGxlLnYxLlRhc2tDb250cmFjdCIlChBJdGVyYXRpb25TdGFydGVkEhEKCWl0ZXJhdGlvbhgBIAEoDSKHAQoJVHVybkVuZGVkEiwKCGZpbmlzaGVkGAEgASgLMhguc3BpbmRsZS52MS5UdXJuRmluaXNoZWRIABIlCgZmYWlsZWQYAiABKAsyEy5zcGluZGxlLnYxLkZhaWx1cmVIABIaChBjYW5jZWxsZWRfcmVhc29uGAMgASgJSABCCQoHb3V0Y29tZSJRChFEZWNpc2lvblJlcXVlc3RlZBITCgtkZWNpc2lvbl9pZBgBIAEoCRIPCgd0cmlnZ2VyGAIgASgJEhYKDmNhdXNlX3NlcXVlbmNlGAMgASgNIjYKD0RlY2lzaW9uUmVmdXNlZBITCgtkZWNpc2lvbl9pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkiPAoQRGVjaXNpb25SZWNvcmRlZBITCgtkZWNpc2lvbl9pZBgBIAEoCRITCgt3b3JrZXJfbmFtZRgCIAEoCSK1AQoSTW9kZWxDYWxsUmVxdWVzdGVkEg8KB2NhbGxfaWQYASABKAkSDQoFbW9kZWwYAiABKAkSEgoKdG9vbF9uYW1lcxgDIAMoCRInCgZwb2xpY3kYBCABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EikKCG1lc3NhZ2VzGAUgAygLMhcuc3BpbmRsZS52MS5DaGF0TWVzc2FnZRIXCg9oaXN0b3J5X3JlcGFpcnMYBiADKAkiigEKFk1vZGVsQ2FsbEF0dGVtcHRGYWlsZWQSDwoHY2FsbF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEiIKBWVycm9yGAMgASgLMhMuc3BpbmRsZS52MS5GYWlsdXJlEioKB2JhY2tvZmYYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24ilgEKEU1vZGVsQ2FsbEZpbmlzaGVkEg8KB2NhbGxfaWQYASABKAkSEAoIYXR0ZW1wdHMYAiABKA0SLQoIcmVzcG9uc2UYAyABKAsyGS5zcGluZGxlLnYxLk1vZGVsUmVzcG9uc2VIABIkCgVlcnJvchgEIAEoCzITLnNwaW5kbGUudjEuRmFpbHVyZUgAQgkKB291dGNvbWUisQIKEVRvb2xDYWxsUmVxdWVzdGVkEg8KB2NhbGxfaWQYASABKAkSEwoLdG9vbF9kaWdlc3QYAiABKAkSDAoEbmFtZRgDIAEoCRIRCglhcmd1bWVudHMYBCABKAkSJAoFaW5wdXQYBSABKAsyFS5zcGluZGxlLnYxLlRvb2xJbnB1dBInCgZwb2xpY3kYBiABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EigKB2hhbmRsZXIYByABKA4yFy5zcGluZGxlLnYxLlRvb2xIYW5kbGVyEhYKDnNhZmVfdG9fcmVwZWF0GAggASgIEhsKE3JlcXVpcmVfdmFsaWRfaW5wdXQYCSABKAgSJwoJb3duX3Rlcm1zGAogASgLMhQuc3BpbmRsZS52MS5Pd25UZXJtcyJsCghPd25UZXJtcxImCgVyZXRyeRgBIAEoCzIXLnNwaW5kbGUudjEuUmV0cnlQb2xpY3kSIAoTcmVxdWlyZV92YWxpZF9pbnB1dBgCIAEoCEgAiAEBQhYKFF9yZXF1aXJlX3ZhbGlkX2lucHV0ImkKCUNhbGxUZXJtcxInCgZwb2xpY3kYASABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EhYKDnNhZmVfdG9fcmVwZWF0GAIgASgIEhsKE3JlcXVpcmVfdmFsaWRfaW5wdXQYAyABKAgi2gEKElRvb2xDYWxsRGlzcGF0Y2hlZBIPCgdjYWxsX2lkGAEgASgJEg8KB2F0dGVtcHQYAiABKA0SEwoLd29ya2VyX25hbWUYAyABKAkSLAoIZGVhZGxpbmUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3Rvb2xfZGlnZXN0GAUgASgJEiQKBWlucHV0GAYgASgLMhUuc3BpbmRsZS52MS5Ub29sSW5wdXQSJAoFdGVybXMYByABKAsyFS5zcGluZGxlLnYxLkNhbGxUZXJtcyJEChBUb29sQ2FsbFJlcXVldWVkEg8KB2NhbGxfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIOCgZyZWFzb24YAyABKAkiTAoUVG9vbENhbGxDaGVja3BvaW50ZWQSDwoHY2FsbF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEhIKCmNoZWNrcG9pbnQYAyABKAwiUQoQVG9vbENhbGxEZWZlcnJlZBIPCgdjYWxsX2lkGAEgASgJEiwKCGRlYWRsaW5lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKbAQoVVG9vbENhbGxBdHRlbXB0RmFpbGVkEg8KB2NhbGxfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIiCgVlcnJvchgDIAEoCzITLnNwaW5kbGUudjEuRmFpbHVyZRIqCgdiYWNrb2ZmGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCGFuc3dlcmVkGAUgASgIIpABChBUb29sQ2FsbEZpbmlzaGVkEg8KB2NhbGxfaWQYASABKAkSEAoIYXR0ZW1wdHMYAiABKA0SKAoGcmVzdWx0GAMgASgLMhYuc3BpbmRsZS52MS5Ub29sUmVzdWx0SAASJAoFZXJyb3IYBCABKAsyEy5zcGluZGxlLnYxLkZhaWx1cmVIAEIJCgdvdXRjb21lIpEBChJUb29sQ2FsbExhdGVBbnN3ZXISDwoHY2FsbF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEigKBnJlc3VsdBgDIAEoCzIWLnNwaW5kbGUudjEuVG9vbFJlc3VsdEgAEiQKBWVycm9yGAQgASgLMhMuc3BpbmRsZS52MS5GYWlsdXJlSABCCQoHb3V0Y29tZSJICg9TdWJhZ2VudFN0YXJ0ZWQSDwoHY2FsbF9pZBgBIAEoCRISCgpzZXNzaW9uX2lkGAIgASgJEhAKCGFnZW50X2lkGAMgASgJIl4KD0ludGVycnVwdFJhaXNlZBIUCgxpbnRlcnJ1cHRfaWQYASABKAkSDwoHY2FsbF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkSFAoMcGF5bG9hZF9qc29uGAQgASgJQjUKDmRldi5zcGluZGxlLnYxUAFaFHNwaW5kbGUvdjE7c3BpbmRsZXYxqgIKU3BpbmRsZS5WMWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_spindle_v1_agent, file_spindle_v1_call, file_spindle_v1_message, file_spindle_v1_result, file_spindle_v1_retry, file_spindle_v1_tool, file_spindle_v1_trigger]);
+  fileDesc("ChZzcGluZGxlL3YxL2V2ZW50LnByb3RvEgpzcGluZGxlLnYxIukMCgxTZXNzaW9uRXZlbnQSEgoKc2Vzc2lvbl9pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoDRIvCgtvY2N1cnJlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdHVybl9pZBgEIAEoCRIoCgdqb3VybmFsGAUgASgLMhcuc3BpbmRsZS52MS5Kb3VybmFsRGF0YRI1Cg9zZXNzaW9uX2NyZWF0ZWQYCiABKAsyGi5zcGluZGxlLnYxLlNlc3Npb25DcmVhdGVkSAASMQoNYWdlbnRfdXBkYXRlZBgLIAEoCzIYLnNwaW5kbGUudjEuQWdlbnRVcGRhdGVkSAASMQoNc3RhdGVfdXBkYXRlZBgMIAEoCzIYLnNwaW5kbGUudjEuU3RhdGVVcGRhdGVkSAASNwoQbWVzc2FnZV9yZWNvcmRlZBgNIAEoCzIbLnNwaW5kbGUudjEuTWVzc2FnZVJlY29yZGVkSAASLQoLdHVybl9xdWV1ZWQYESABKAsyFi5zcGluZGxlLnYxLlR1cm5RdWV1ZWRIABIvCgx0dXJuX3N0YXJ0ZWQYDiABKAsyFy5zcGluZGxlLnYxLlR1cm5TdGFydGVkSAASOQoRaXRlcmF0aW9uX3N0YXJ0ZWQYDyABKAsyHC5zcGluZGxlLnYxLkl0ZXJhdGlvblN0YXJ0ZWRIABIrCgp0dXJuX2VuZGVkGBAgASgLMhUuc3BpbmRsZS52MS5UdXJuRW5kZWRIABI7ChJkZWNpc2lvbl9yZXF1ZXN0ZWQYEiABKAsyHS5zcGluZGxlLnYxLkRlY2lzaW9uUmVxdWVzdGVkSAASNwoQZGVjaXNpb25fcmVmdXNlZBgTIAEoCzIbLnNwaW5kbGUudjEuRGVjaXNpb25SZWZ1c2VkSAASOQoRZGVjaXNpb25fcmVjb3JkZWQYFCABKAsyHC5zcGluZGxlLnYxLkRlY2lzaW9uUmVjb3JkZWRIABI+ChRtb2RlbF9jYWxsX3JlcXVlc3RlZBgZIAEoCzIeLnNwaW5kbGUudjEuTW9kZWxDYWxsUmVxdWVzdGVkSAASRwoZbW9kZWxfY2FsbF9hdHRlbXB0X2ZhaWxlZBgaIAEoCzIiLnNwaW5kbGUudjEuTW9kZWxDYWxsQXR0ZW1wdEZhaWxlZEgAEjwKE21vZGVsX2NhbGxfZmluaXNoZWQYGyABKAsyHS5zcGluZGxlLnYxLk1vZGVsQ2FsbEZpbmlzaGVkSAASPAoTdG9vbF9jYWxsX3JlcXVlc3RlZBgeIAEoCzIdLnNwaW5kbGUudjEuVG9vbENhbGxSZXF1ZXN0ZWRIABI+ChR0b29sX2NhbGxfZGlzcGF0Y2hlZBgfIAEoCzIeLnNwaW5kbGUudjEuVG9vbENhbGxEaXNwYXRjaGVkSAASOgoSdG9vbF9jYWxsX3JlcXVldWVkGCAgASgLMhwuc3BpbmRsZS52MS5Ub29sQ2FsbFJlcXVldWVkSAASQgoWdG9vbF9jYWxsX2NoZWNrcG9pbnRlZBghIAEoCzIgLnNwaW5kbGUudjEuVG9vbENhbGxDaGVja3BvaW50ZWRIABI6ChJ0b29sX2NhbGxfZGVmZXJyZWQYIiABKAsyHC5zcGluZGxlLnYxLlRvb2xDYWxsRGVmZXJyZWRIABJFChh0b29sX2NhbGxfYXR0ZW1wdF9mYWlsZWQYIyABKAsyIS5zcGluZGxlLnYxLlRvb2xDYWxsQXR0ZW1wdEZhaWxlZEgAEjoKEnRvb2xfY2FsbF9maW5pc2hlZBgkIAEoCzIcLnNwaW5kbGUudjEuVG9vbENhbGxGaW5pc2hlZEgAEj8KFXRvb2xfY2FsbF9sYXRlX2Fuc3dlchglIAEoCzIeLnNwaW5kbGUudjEuVG9vbENhbGxMYXRlQW5zd2VySAASNwoQc3ViYWdlbnRfc3RhcnRlZBgoIAEoCzIbLnNwaW5kbGUudjEuU3ViYWdlbnRTdGFydGVkSAASNwoQaW50ZXJydXB0X3JhaXNlZBgpIAEoCzIbLnNwaW5kbGUudjEuSW50ZXJydXB0UmFpc2VkSAASOQoRaW50ZXJydXB0X3Jlc3VtZWQYKiABKAsyHC5zcGluZGxlLnYxLkludGVycnVwdFJlc3VtZWRIAEIGCgRraW5kIvcBCgtKb3VybmFsRGF0YRITCgtsZWFzZV90b2tlbhgBIAEoCRIaChJ3b3JrZXJfaW5zdGFuY2VfaWQYAiABKAkSHAoUd29ya2VyX3N0cmVhbV9udW1iZXIYAyABKA0SQAoNdHJhY2VfY29udGV4dBgEIAMoCzIpLnNwaW5kbGUudjEuSm91cm5hbERhdGEuVHJhY2VDb250ZXh0RW50cnkSIgoGY2FsbGVyGAUgASgLMhIuc3BpbmRsZS52MS5DYWxsZXIaMwoRVHJhY2VDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLCAQoOU2Vzc2lvbkNyZWF0ZWQSEAoIYWdlbnRfaWQYASABKAkSDgoGdGVuYW50GAIgASgJEg8KB3N1YmplY3QYAyABKAkSEAoIYW5jZXN0cnkYBCADKAkSOgoIbWV0YWRhdGEYBSADKAsyKC5zcGluZGxlLnYxLlNlc3Npb25DcmVhdGVkLk1ldGFkYXRhRW50cnkaLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjYKDEFnZW50VXBkYXRlZBImCgVhZ2VudBgBIAEoCzIXLnNwaW5kbGUudjEuQWdlbnRDb25maWciIgoMU3RhdGVVcGRhdGVkEhIKCnN0YXRlX2pzb24YASABKAkiTwoPTWVzc2FnZVJlY29yZGVkEigKB21lc3NhZ2UYASABKAsyFy5zcGluZGxlLnYxLkNoYXRNZXNzYWdlEhIKCm9mX2NhbGxfaWQYAiABKAkiMgoKVHVyblF1ZXVlZBIkCgVpbnB1dBgBIAEoCzIVLnNwaW5kbGUudjEuVHVybklucHV0IlsKC1R1cm5TdGFydGVkEiQKBWlucHV0GAEgASgLMhUuc3BpbmRsZS52MS5UdXJuSW5wdXQSJgoEdGFzaxgCIAEoCzIYLnNwaW5kbGUudjEuVGFza0NvbnRyYWN0IiUKEEl0ZXJhdGlvblN0YXJ0ZWQSEQoJaXRlcmF0aW9uGAEgASgNIocBCglUdXJuRW5kZWQSLAoIZmluaXNoZWQYASABKAsyGC5zcGluZGxlLnYxLlR1cm5GaW5pc2hlZEgAEiUKBmZhaWxlZBgCIAEoCzITLnNwaW5kbGUudjEuRmFpbHVyZUgAEhoKEGNhbmNlbGxlZF9yZWFzb24YAyABKAlIAEIJCgdvdXRjb21lIlEKEURlY2lzaW9uUmVxdWVzdGVkEhMKC2RlY2lzaW9uX2lkGAEgASgJEg8KB3RyaWdnZXIYAiABKAkSFgoOY2F1c2Vfc2VxdWVuY2UYAyABKA0iNgoPRGVjaXNpb25SZWZ1c2VkEhMKC2RlY2lzaW9uX2lkGAEgASgJEg4KBnJlYXNvbhgCIAEoCSJhChBEZWNpc2lvblJlY29yZGVkEhMKC2RlY2lzaW9uX2lkGAEgASgJEhMKC3dvcmtlcl9uYW1lGAIgASgJEiMKB2FjdGlvbnMYAyADKAsyEi5zcGluZGxlLnYxLkFjdGlvbiLmAQoSTW9kZWxDYWxsUmVxdWVzdGVkEg8KB2NhbGxfaWQYASABKAkSDQoFbW9kZWwYAiABKAkSEgoKdG9vbF9uYW1lcxgDIAMoCRInCgZwb2xpY3kYBCABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EikKCG1lc3NhZ2VzGAUgAygLMhcuc3BpbmRsZS52MS5DaGF0TWVzc2FnZRIXCg9oaXN0b3J5X3JlcGFpcnMYBiADKAkSFwoPdG9vbF9zZXRfZGlnZXN0GAcgASgJEhYKDnRvb2xzX2xlZnRfb3V0GAggAygJIh8KB1Rvb2xTZXQSFAoMdG9vbF9kaWdlc3RzGAEgAygJIooBChZNb2RlbENhbGxBdHRlbXB0RmFpbGVkEg8KB2NhbGxfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIiCgVlcnJvchgDIAEoCzITLnNwaW5kbGUudjEuRmFpbHVyZRIqCgdiYWNrb2ZmGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIpYBChFNb2RlbENhbGxGaW5pc2hlZBIPCgdjYWxsX2lkGAEgASgJEhAKCGF0dGVtcHRzGAIgASgNEi0KCHJlc3BvbnNlGAMgASgLMhkuc3BpbmRsZS52MS5Nb2RlbFJlc3BvbnNlSAASJAoFZXJyb3IYBCABKAsyEy5zcGluZGxlLnYxLkZhaWx1cmVIAEIJCgdvdXRjb21lIuwCChFUb29sQ2FsbFJlcXVlc3RlZBIPCgdjYWxsX2lkGAEgASgJEhMKC3Rvb2xfZGlnZXN0GAIgASgJEgwKBG5hbWUYAyABKAkSEQoJYXJndW1lbnRzGAQgASgJEiQKBWlucHV0GAUgASgLMhUuc3BpbmRsZS52MS5Ub29sSW5wdXQSJwoGcG9saWN5GAYgASgLMhcuc3BpbmRsZS52MS5SZXRyeVBvbGljeRIoCgdoYW5kbGVyGAcgASgOMhcuc3BpbmRsZS52MS5Ub29sSGFuZGxlchIWCg5zYWZlX3RvX3JlcGVhdBgIIAEoCBIbChNyZXF1aXJlX3ZhbGlkX2lucHV0GAkgASgIEicKCW93bl90ZXJtcxgKIAEoCzIULnNwaW5kbGUudjEuT3duVGVybXMSEgoKbWVzc2FnZV9pZBgLIAEoCRISCgpzZXF1ZW50aWFsGAwgASgIEhEKCWVuZHNfdHVybhgNIAEoCCJsCghPd25UZXJtcxImCgVyZXRyeRgBIAEoCzIXLnNwaW5kbGUudjEuUmV0cnlQb2xpY3kSIAoTcmVxdWlyZV92YWxpZF9pbnB1dBgCIAEoCEgAiAEBQhYKFF9yZXF1aXJlX3ZhbGlkX2lucHV0ImkKCUNhbGxUZXJtcxInCgZwb2xpY3kYASABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EhYKDnNhZmVfdG9fcmVwZWF0GAIgASgIEhsKE3JlcXVpcmVfdmFsaWRfaW5wdXQYAyABKAgi2gEKElRvb2xDYWxsRGlzcGF0Y2hlZBIPCgdjYWxsX2lkGAEgASgJEg8KB2F0dGVtcHQYAiABKA0SEwoLd29ya2VyX25hbWUYAyABKAkSLAoIZGVhZGxpbmUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3Rvb2xfZGlnZXN0GAUgASgJEiQKBWlucHV0GAYgASgLMhUuc3BpbmRsZS52MS5Ub29sSW5wdXQSJAoFdGVybXMYByABKAsyFS5zcGluZGxlLnYxLkNhbGxUZXJtcyJEChBUb29sQ2FsbFJlcXVldWVkEg8KB2NhbGxfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIOCgZyZWFzb24YAyABKAkiTAoUVG9vbENhbGxDaGVja3BvaW50ZWQSDwoHY2FsbF9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEhIKCmNoZWNrcG9pbnQYAyABKAwiUQoQVG9vbENhbGxEZWZlcnJlZBIPCgdjYWxsX2lkGAEgASgJEiwKCGRlYWRsaW5lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKbAQoVVG9vbENhbGxBdHRlbXB0RmFpbGVkEg8KB2NhbGxfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIiCgVlcnJvchgDIAEoCzITLnNwaW5kbGUudjEuRmFpbHVyZRIqCgdiYWNrb2ZmGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCGFuc3dlcmVkGAUgASgIIrIBChBUb29sQ2FsbEZpbmlzaGVkEg8KB2NhbGxfaWQYASABKAkSEAoIYXR0ZW1wdHMYAiABKA0SKAoGcmVzdWx0GAMgASgLMhYuc3BpbmRsZS52MS5Ub29sUmVzdWx0SAASJAoFZXJyb3IYBCABKAsyEy5zcGluZGxlLnYxLkZhaWx1cmVIABIgCgV1c2FnZRgFIAEoCzIRLnNwaW5kbGUudjEuVXNhZ2VCCQoHb3V0Y29tZSKRAQoSVG9vbENhbGxMYXRlQW5zd2VyEg8KB2NhbGxfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIoCgZyZXN1bHQYAyABKAsyFi5zcGluZGxlLnYxLlRvb2xSZXN1bHRIABIkCgVlcnJvchgEIAEoCzITLnNwaW5kbGUudjEuRmFpbHVyZUgAQgkKB291dGNvbWUiSAoPU3ViYWdlbnRTdGFydGVkEg8KB2NhbGxfaWQYASABKAkSEgoKc2Vzc2lvbl9pZBgCIAEoCRIQCghhZ2VudF9pZBgDIAEoCSJeCg9JbnRlcnJ1cHRSYWlzZWQSFAoMaW50ZXJydXB0X2lkGAEgASgJEg8KB2NhbGxfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJEhQKDHBheWxvYWRfanNvbhgEIAEoCUI1Cg5kZXYuc3BpbmRsZS52MVABWhRzcGluZGxlL3YxO3NwaW5kbGV2MaoCClNwaW5kbGUuVjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_spindle_v1_action, file_spindle_v1_agent, file_spindle_v1_call, file_spindle_v1_message, file_spindle_v1_result, file_spindle_v1_retry, file_spindle_v1_tool, file_spindle_v1_trigger]);
 
 /**
  * Something that happened to a session. The log of events is the session: what a client watches is what
@@ -432,11 +434,18 @@ export const StateUpdatedSchema: GenMessage<StateUpdated> = /*@__PURE__*/
  */
 export type MessageRecorded = Message<"spindle.v1.MessageRecorded"> & {
   /**
-   * The message.
+   * The message. Where `of_call_id` says what it is, its id and its role alone.
    *
    * @generated from field: spindle.v1.ChatMessage message = 1;
    */
   message?: ChatMessage | undefined;
+
+  /**
+   * The message is the response of this model call, or the end of this tool call, as it is recorded there.
+   *
+   * @generated from field: string of_call_id = 2;
+   */
+  ofCallId: string;
 };
 
 /**
@@ -643,6 +652,14 @@ export type DecisionRecorded = Message<"spindle.v1.DecisionRecorded"> & {
    * @generated from field: string worker_name = 2;
    */
   workerName: string;
+
+  /**
+   * What the engine does next because of it: model.call, tool.call, subagent.spawn and done. A tool call's arguments
+   * are in the message that holds it. What the decision recorded has events of its own, before this one.
+   *
+   * @generated from field: repeated spindle.v1.Action actions = 3;
+   */
+  actions: Action[];
 };
 
 /**
@@ -699,6 +716,20 @@ export type ModelCallRequested = Message<"spindle.v1.ModelCallRequested"> & {
    * @generated from field: repeated string history_repairs = 6;
    */
   historyRepairs: string[];
+
+  /**
+   * The definitions of the tools offered: a ToolSet, stored once under this digest.
+   *
+   * @generated from field: string tool_set_digest = 7;
+   */
+  toolSetDigest: string;
+
+  /**
+   * Tools of the configuration that are not offered, and why, one sentence each.
+   *
+   * @generated from field: repeated string tools_left_out = 8;
+   */
+  toolsLeftOut: string[];
 };
 
 /**
@@ -707,6 +738,27 @@ export type ModelCallRequested = Message<"spindle.v1.ModelCallRequested"> & {
  */
 export const ModelCallRequestedSchema: GenMessage<ModelCallRequested> = /*@__PURE__*/
   messageDesc(file_spindle_v1_event, 13);
+
+/**
+ * The tools of one model request.
+ *
+ * @generated from message spindle.v1.ToolSet
+ */
+export type ToolSet = Message<"spindle.v1.ToolSet"> & {
+  /**
+   * The definitions, by digest, in the order in which the model sees them.
+   *
+   * @generated from field: repeated string tool_digests = 1;
+   */
+  toolDigests: string[];
+};
+
+/**
+ * Describes the message spindle.v1.ToolSet.
+ * Use `create(ToolSetSchema)` to create a new message.
+ */
+export const ToolSetSchema: GenMessage<ToolSet> = /*@__PURE__*/
+  messageDesc(file_spindle_v1_event, 14);
 
 /**
  * An attempt of a model call failed, and another will follow.
@@ -748,7 +800,7 @@ export type ModelCallAttemptFailed = Message<"spindle.v1.ModelCallAttemptFailed"
  * Use `create(ModelCallAttemptFailedSchema)` to create a new message.
  */
 export const ModelCallAttemptFailedSchema: GenMessage<ModelCallAttemptFailed> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 14);
+  messageDesc(file_spindle_v1_event, 15);
 
 /**
  * A model call ended.
@@ -799,7 +851,7 @@ export type ModelCallFinished = Message<"spindle.v1.ModelCallFinished"> & {
  * Use `create(ModelCallFinishedSchema)` to create a new message.
  */
 export const ModelCallFinishedSchema: GenMessage<ModelCallFinished> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 15);
+  messageDesc(file_spindle_v1_event, 16);
 
 /**
  * A tool call will be made.
@@ -878,6 +930,28 @@ export type ToolCallRequested = Message<"spindle.v1.ToolCallRequested"> & {
    * @generated from field: spindle.v1.OwnTerms own_terms = 10;
    */
   ownTerms?: OwnTerms | undefined;
+
+  /**
+   * The message of the conversation that holds the call. Where it is set and `arguments` is empty, the arguments
+   * are those of the message.
+   *
+   * @generated from field: string message_id = 11;
+   */
+  messageId: string;
+
+  /**
+   * It runs alone, in the order of the calls.
+   *
+   * @generated from field: bool sequential = 12;
+   */
+  sequential: boolean;
+
+  /**
+   * Its result ends the turn.
+   *
+   * @generated from field: bool ends_turn = 13;
+   */
+  endsTurn: boolean;
 };
 
 /**
@@ -885,7 +959,7 @@ export type ToolCallRequested = Message<"spindle.v1.ToolCallRequested"> & {
  * Use `create(ToolCallRequestedSchema)` to create a new message.
  */
 export const ToolCallRequestedSchema: GenMessage<ToolCallRequested> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 16);
+  messageDesc(file_spindle_v1_event, 17);
 
 /**
  * What a caller asks of one call.
@@ -913,7 +987,7 @@ export type OwnTerms = Message<"spindle.v1.OwnTerms"> & {
  * Use `create(OwnTermsSchema)` to create a new message.
  */
 export const OwnTermsSchema: GenMessage<OwnTerms> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 17);
+  messageDesc(file_spindle_v1_event, 18);
 
 /**
  * What holds for a call once its tool is known.
@@ -948,7 +1022,7 @@ export type CallTerms = Message<"spindle.v1.CallTerms"> & {
  * Use `create(CallTermsSchema)` to create a new message.
  */
 export const CallTermsSchema: GenMessage<CallTerms> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 18);
+  messageDesc(file_spindle_v1_event, 19);
 
 /**
  * An attempt was handed to a worker. Recorded before it is sent.
@@ -1011,7 +1085,7 @@ export type ToolCallDispatched = Message<"spindle.v1.ToolCallDispatched"> & {
  * Use `create(ToolCallDispatchedSchema)` to create a new message.
  */
 export const ToolCallDispatchedSchema: GenMessage<ToolCallDispatched> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 19);
+  messageDesc(file_spindle_v1_event, 20);
 
 /**
  * A dispatch came back unstarted; the same attempt waits again.
@@ -1046,7 +1120,7 @@ export type ToolCallRequeued = Message<"spindle.v1.ToolCallRequeued"> & {
  * Use `create(ToolCallRequeuedSchema)` to create a new message.
  */
 export const ToolCallRequeuedSchema: GenMessage<ToolCallRequeued> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 20);
+  messageDesc(file_spindle_v1_event, 21);
 
 /**
  * An attempt reported a checkpoint.
@@ -1081,7 +1155,7 @@ export type ToolCallCheckpointed = Message<"spindle.v1.ToolCallCheckpointed"> & 
  * Use `create(ToolCallCheckpointedSchema)` to create a new message.
  */
 export const ToolCallCheckpointedSchema: GenMessage<ToolCallCheckpointed> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 21);
+  messageDesc(file_spindle_v1_event, 22);
 
 /**
  * A worker left a call open.
@@ -1109,7 +1183,7 @@ export type ToolCallDeferred = Message<"spindle.v1.ToolCallDeferred"> & {
  * Use `create(ToolCallDeferredSchema)` to create a new message.
  */
 export const ToolCallDeferredSchema: GenMessage<ToolCallDeferred> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 22);
+  messageDesc(file_spindle_v1_event, 23);
 
 /**
  * An attempt failed, and another will follow.
@@ -1159,7 +1233,7 @@ export type ToolCallAttemptFailed = Message<"spindle.v1.ToolCallAttemptFailed"> 
  * Use `create(ToolCallAttemptFailedSchema)` to create a new message.
  */
 export const ToolCallAttemptFailedSchema: GenMessage<ToolCallAttemptFailed> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 23);
+  messageDesc(file_spindle_v1_event, 24);
 
 /**
  * A call ended.
@@ -1203,6 +1277,13 @@ export type ToolCallFinished = Message<"spindle.v1.ToolCallFinished"> & {
     value: Failure;
     case: "error";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * What a subagent used.
+   *
+   * @generated from field: spindle.v1.Usage usage = 5;
+   */
+  usage?: Usage | undefined;
 };
 
 /**
@@ -1210,7 +1291,7 @@ export type ToolCallFinished = Message<"spindle.v1.ToolCallFinished"> & {
  * Use `create(ToolCallFinishedSchema)` to create a new message.
  */
 export const ToolCallFinishedSchema: GenMessage<ToolCallFinished> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 24);
+  messageDesc(file_spindle_v1_event, 25);
 
 /**
  * An answer came after its call or its lease had ended. It changes nothing.
@@ -1261,7 +1342,7 @@ export type ToolCallLateAnswer = Message<"spindle.v1.ToolCallLateAnswer"> & {
  * Use `create(ToolCallLateAnswerSchema)` to create a new message.
  */
 export const ToolCallLateAnswerSchema: GenMessage<ToolCallLateAnswer> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 25);
+  messageDesc(file_spindle_v1_event, 26);
 
 /**
  * A child session was started.
@@ -1296,7 +1377,7 @@ export type SubagentStarted = Message<"spindle.v1.SubagentStarted"> & {
  * Use `create(SubagentStartedSchema)` to create a new message.
  */
 export const SubagentStartedSchema: GenMessage<SubagentStarted> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 26);
+  messageDesc(file_spindle_v1_event, 27);
 
 /**
  * The turn paused.
@@ -1338,5 +1419,5 @@ export type InterruptRaised = Message<"spindle.v1.InterruptRaised"> & {
  * Use `create(InterruptRaisedSchema)` to create a new message.
  */
 export const InterruptRaisedSchema: GenMessage<InterruptRaised> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_event, 27);
+  messageDesc(file_spindle_v1_event, 28);
 

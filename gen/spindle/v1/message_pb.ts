@@ -123,7 +123,7 @@ export type ToolCallPart = Message<"spindle.v1.ToolCallPart"> & {
   callId: string;
 
   /**
-   * The tool's own name; for a deferred tool, the one that `call_tool` named.
+   * The name that the model called: `call_tool`, say, for a deferred tool.
    *
    * @generated from field: string name = 2;
    */
