@@ -1,6 +1,6 @@
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { OwnTerms, ToolCallFinished } from '../../gen/spindle/v1/event_pb.ts';
-import type { ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
+import type { ToolHandler, ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
 import type { InterruptResumed } from '../../gen/spindle/v1/trigger_pb.ts';
 import type { CancelReason } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { Policy } from './policy.ts';
@@ -13,7 +13,7 @@ import type { Instant, Millis } from './time.ts';
  * 2. The phase is `dispatched` exactly when the last lease is `running`; every other lease is not.
  * 3. Once the phase is `finished` it stays so, with the same outcome.
  * 4. A lease token occurs once.
- * 5. While the phase is `open`, the last lease is `deferred`.
+ * 5. While the phase is `open`, the last lease is `deferred`, or the call is none of a worker's.
  */
 export interface Call {
   readonly callId: string;
@@ -27,6 +27,12 @@ export interface Call {
   readonly policy: Policy;
   readonly safeToRepeat: boolean;
   readonly requireValidInput: boolean;
+  /** Who runs it. */
+  readonly handler: ToolHandler;
+  /** It runs alone, in the order of the calls (6.2). */
+  readonly sequential: boolean;
+  /** Its result ends the turn (3.5). */
+  readonly endsTurn: boolean;
   /** Set while nobody has declared the tool: its definition has a say between the deployment and the caller. */
   readonly ownTerms: OwnTerms | undefined;
   readonly caller: Caller | undefined;
@@ -45,6 +51,8 @@ export interface Call {
   readonly checkpoint: Uint8Array | undefined;
   /** The answer to the interrupt that an earlier dispatch of this attempt raised. */
   readonly resumed: InterruptResumed | undefined;
+  /** The interrupts that held it back so far; each id is good once. */
+  readonly interruptIds: readonly string[];
 }
 
 /** What holds for a call, from every layer. */
@@ -52,6 +60,8 @@ export type Terms = Pick<Call, 'policy' | 'safeToRepeat' | 'requireValidInput'>;
 
 /** Where a call stands. */
 export type Phase =
+  /** It waits for calls before it, since `from` (6.2); its clocks stand still. */
+  | { readonly kind: 'held'; readonly from: Instant }
   /** It may be dispatched from `from` on; before that it backs off. Its queue clock had run for `waited` then. */
   | { readonly kind: 'waiting'; readonly from: Instant; readonly waited: Millis }
   /** A worker has it until its run clock is over. The attempt had waited for `waited` by then. */
@@ -113,7 +123,9 @@ export function mayHaveTakenEffect(call: Call): boolean {
 /** When the total clock is over; undefined where there is none, or while it stands still. */
 export function totalDeadline(call: Call): Instant | undefined {
   const { totalTimeout } = call.policy;
-  if (totalTimeout === undefined || call.phase.kind === 'interrupted') return undefined;
+  if (totalTimeout === undefined || call.phase.kind === 'interrupted' || call.phase.kind === 'held') {
+    return undefined;
+  }
   return call.requestedAt + call.pausedFor + totalTimeout;
 }
 

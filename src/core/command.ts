@@ -1,8 +1,13 @@
+import type { Decision, InterruptAction } from '../../gen/spindle/v1/action_pb.ts';
+import type { AgentConfig, TaskContract } from '../../gen/spindle/v1/agent_pb.ts';
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { OwnTerms } from '../../gen/spindle/v1/event_pb.ts';
+import type { Usage } from '../../gen/spindle/v1/message_pb.ts';
 import type { Failure, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
-import type { ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
+import type { ToolHandler, ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
+import type { ModelResponse, TurnInput } from '../../gen/spindle/v1/trigger_pb.ts';
 import type { Terms } from './call.ts';
+import type { Origin } from './loop/conversation.ts';
 import type { Policy } from './policy.ts';
 import type { Instant, Millis } from './time.ts';
 
@@ -19,9 +24,19 @@ export type Command =
   | Checkpoint
   | SettleCall
   | CancelCall
-  | ResumeCall
+  | ResumeInterrupt
   | DisownCall
-  | Tick;
+  | Tick
+  | CreateSession
+  | StartTurn
+  | CancelTurn
+  | RequestCalls
+  | RequestModel
+  | AnswerModel
+  | Decide
+  | GiveUpDecision
+  | StartChild
+  | EndChild;
 
 interface Timed {
   readonly at: Instant;
@@ -142,12 +157,12 @@ export interface CancelCall extends Timed {
   readonly reason: string;
 }
 
-/** Somebody answered an interrupt that a call had raised (6.11). */
-export interface ResumeCall extends Timed {
+/** Somebody answered an interrupt (6.11). */
+export interface ResumeInterrupt extends Timed {
   readonly kind: 'resume';
   readonly interruptId: string;
   readonly payloadJson: string;
-  /** Set: the call ends with code `denied` and this text. */
+  /** Set: what waits is denied, with this text. */
   readonly denyReason: string | undefined;
 }
 
@@ -171,3 +186,121 @@ export interface Tick extends Timed {
  * hands it in.
  */
 export type Heard = ReadonlyMap<string, Instant | 'away'>;
+
+/** A session with an agent begins. */
+export interface CreateSession extends Timed {
+  readonly kind: 'create';
+  readonly agentId: string;
+  readonly tenant: string;
+  readonly subject: string;
+  /** The parent sessions, nearest first. */
+  readonly ancestry: readonly string[];
+  readonly metadata: Readonly<Record<string, string>>;
+  /** The configuration that session.start proposes. */
+  readonly agent: AgentConfig | undefined;
+}
+
+/** Input of a client (6.14). */
+export interface StartTurn extends Timed {
+  readonly kind: 'start_turn';
+  readonly turnId: string;
+  /** Undefined where the input only settles open calls of the running turn. */
+  readonly input: TurnInput | undefined;
+  readonly task: TaskContract | undefined;
+  /** Wait behind a running turn. */
+  readonly queue: boolean;
+  readonly origin: Origin;
+  /** Ends of open client-side calls that came in tool messages (6.9). */
+  readonly settlements: readonly { readonly callId: string; readonly answer: SettleCall['answer'] }[];
+}
+
+export interface CancelTurn extends Timed {
+  readonly kind: 'cancel_turn';
+  /** Empty: the running one. */
+  readonly turnId: string;
+  readonly reason: string;
+}
+
+/** The calls that a decision started, as the engine found and checked them. */
+export interface RequestCalls extends Timed {
+  readonly kind: 'request_calls';
+  /** In the order of the plan. */
+  readonly calls: readonly PreparedCall[];
+}
+
+export interface PreparedCall extends Terms {
+  readonly callId: string;
+  readonly name: string;
+  /** Set where they are not those of the message that holds the call: `call_tool` wraps them. */
+  readonly arguments: string | undefined;
+  readonly toolDigest: string;
+  readonly input: ToolInput;
+  readonly inputFailure: Failure | undefined;
+  readonly handler: ToolHandler;
+  readonly sequential: boolean;
+  readonly endsTurn: boolean;
+  /** Set where the call is over at once: the engine's own tool answered, or nobody can run it. */
+  readonly outcome: { readonly result: ToolResult } | { readonly error: Failure } | undefined;
+  /** A person has to approve it first. */
+  readonly approval: InterruptAction | undefined;
+  readonly placement: Placement | undefined;
+}
+
+/** The model call of an iteration, once its tools have been assembled (6.3). */
+export interface RequestModel extends Timed {
+  readonly kind: 'request_model';
+  readonly iteration: number;
+  readonly callId: string;
+  readonly model: string;
+  readonly toolNames: readonly string[];
+  readonly toolSetDigest: string;
+  readonly policy: Policy;
+  readonly historyRepairs: readonly string[];
+  readonly toolsLeftOut: readonly string[];
+  /** Ends the call at once: nobody can make it. */
+  readonly unservable: Failure | undefined;
+}
+
+export interface AnswerModel extends Timed {
+  readonly kind: 'answer_model';
+  readonly callId: string;
+  readonly attempt: number;
+  readonly answer:
+    | { readonly kind: 'response'; readonly response: ModelResponse }
+    | { readonly kind: 'failure'; readonly failure: Failure };
+  readonly draw: number;
+}
+
+/** A worker decided. */
+export interface Decide extends Timed {
+  readonly kind: 'decide';
+  readonly decisionId: string;
+  /** Undefined accepts the proposal. */
+  readonly decision: Decision | undefined;
+  /** What the engine found wrong with it: a tool's schema, say. */
+  readonly fault: string | undefined;
+  readonly workerName: string;
+}
+
+/** Nobody decided as often as it was asked. */
+export interface GiveUpDecision extends Timed {
+  readonly kind: 'give_up_decision';
+  readonly decisionId: string;
+  readonly reason: string;
+}
+
+/** The child session of a call exists. */
+export interface StartChild extends Timed {
+  readonly kind: 'start_child';
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly agentId: string;
+}
+
+/** The turn of a child session ended (6.10). */
+export interface EndChild extends Timed {
+  readonly kind: 'end_child';
+  readonly callId: string;
+  readonly outcome: { readonly result: ToolResult } | { readonly error: Failure };
+  readonly usage: Usage | undefined;
+}

@@ -3,17 +3,20 @@ import { type SessionEvent, ToolCallCheckpointedSchema } from '../../gen/spindle
 import { decideAnswer } from './answer.ts';
 import { afterDispatch, finish } from './attempt.ts';
 import { totalDeadline } from './call.ts';
-import type { Command } from './command.ts';
+import type { Command, WorkerAnswer } from './command.ts';
 import { about, record } from './event.ts';
 import { leaseOf, lost, place, returned } from './lease.ts';
+import { advance, type Deciders, NO_DECIDERS } from './loop/advance.ts';
+import { decideConversation } from './loop/decide-conversation.ts';
+import { decideResume, ownInterruptId } from './loop/interrupts.ts';
+import { begin, tell } from './loop/story.ts';
+import { expireConversation } from './loop/timers.ts';
 import { refused } from './refusal.ts';
 import { decideRequest } from './request.ts';
-import { decideResume } from './resume.ts';
-import { type AnswerRuling, happened, NOTHING, type Ruling, refuse, stale } from './ruling.ts';
+import { type AnswerRuling, happened, NOTHING, type Ruling, refuse, stale, told } from './ruling.ts';
 import { type Session, timeIn } from './session.ts';
 import { decideSettle } from './settle.ts';
 import { expire, isOver } from './timers.ts';
-import { unreachable } from './unreachable.ts';
 
 /** What a command leads to: events for the log, or the reason why not. */
 export type Decided =
@@ -25,12 +28,16 @@ export type Decided =
   | Extract<Ruling, { kind: 'refused' }>;
 
 /** What may happen (docs/architecture.md, "The core"). A function of its arguments alone. */
-export function decide(session: Session, command: Command): Decided {
+export function decide(session: Session, command: Command, deciders: Deciders = NO_DECIDERS): Decided {
   const at = timeIn(session, command.at);
   const ruling = rule(session, at === command.at ? command : { ...command, at });
   if (ruling.kind === 'refused') return ruling;
-  const events = record(session, at, ruling.drafts);
-  return { kind: 'accepted', events, answer: ruling.answer };
+  const { drafts, answer } = ruling;
+  if (session.conversation === undefined && command.kind !== 'create') {
+    return { kind: 'accepted', events: record(session, at, drafts), answer };
+  }
+  const story = ruling.story ?? tell(begin(session, at), ...drafts);
+  return { kind: 'accepted', events: advance(story, deciders).events, answer };
 }
 
 function rule(session: Session, command: Command): Ruling {
@@ -46,9 +53,8 @@ function rule(session: Session, command: Command): Ruling {
     }
     case 'answer': {
       const held = leaseOf(session, command.leaseToken);
-      return held === undefined
-        ? stale('no such dispatch is known')
-        : decideAnswer(held.call, held.lease, command);
+      if (held === undefined) return stale('no such dispatch is known');
+      return decideAnswer(held.call, held.lease, { ...command, answer: ownAnswer(session, command.answer) });
     }
     case 'reject':
       return returned(session, command, 'rejected');
@@ -79,8 +85,17 @@ function rule(session: Session, command: Command): Ruling {
       return call?.phase.kind === 'waiting' ? happened(finish(call, { error: command.failure })) : NOTHING;
     }
     case 'tick':
-      return happened(...[...session.calls.values()].flatMap((call) => expire(call, command) ?? []));
+      return session.conversation === undefined
+        ? happened(...[...session.calls.values()].flatMap((call) => expire(call, command) ?? []))
+        : told(expireConversation(session, command));
     default:
-      return unreachable(command);
+      return decideConversation(session, command);
   }
+}
+
+/** The answer under an interrupt id that is good once. */
+function ownAnswer(session: Session, answer: WorkerAnswer): WorkerAnswer {
+  return answer.kind === 'interrupt'
+    ? { ...answer, interruptId: ownInterruptId(session, answer.interruptId) }
+    : answer;
 }

@@ -9,17 +9,20 @@ export type EventKind = SessionEvent['kind'];
 export interface Draft {
   readonly kind: EventKind;
   readonly journal?: JournalData | undefined;
+  /** The turn that it belongs to, where that is not the running one. */
+  readonly turnId?: string;
 }
 
 /** Gives drafts their place in the log. */
 export function record(session: Session, at: Instant, drafts: readonly Draft[]): SessionEvent[] {
   const occurredAt = timestamp(at);
-  return drafts.map(({ kind, journal }, index) => ({
+  const running = session.conversation?.turn?.turnId ?? '';
+  return drafts.map(({ kind, journal, turnId = running }, index) => ({
     $typeName: 'spindle.v1.SessionEvent',
     sessionId: session.sessionId,
     sequence: session.sequence + 1 + index,
     occurredAt,
-    turnId: '',
+    turnId,
     kind,
     journal,
   }));

@@ -8,6 +8,7 @@ import type {
 } from '../../gen/spindle/v1/event_pb.ts';
 import { CancelReason } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { Call, Lease, LeaseState, Terms } from './call.ts';
+import { evolveConversation } from './loop/evolve-conversation.ts';
 import { policyOf } from './policy.ts';
 import type { Session } from './session.ts';
 import { type Instant, instantOf, millisOf } from './time.ts';
@@ -17,7 +18,12 @@ export function evolve(session: Session, event: SessionEvent): Session {
   const occurredAt = event.occurredAt === undefined ? session.occurredAt : instantOf(event.occurredAt);
   const call = evolveCall(session, event, occurredAt);
   const calls = call === undefined ? session.calls : new Map(session.calls).set(call.callId, call);
-  return { sessionId: session.sessionId, sequence: event.sequence, occurredAt, calls };
+  const { sessionId, conversation } = session;
+  const after = { sessionId, sequence: event.sequence, occurredAt, calls, conversation };
+  // A direct call is all that there is to its session.
+  return conversation === undefined && event.kind.case !== 'sessionCreated'
+    ? after
+    : evolveConversation(after, event, occurredAt);
 }
 
 function evolveCall(session: Session, { kind, journal }: SessionEvent, at: Instant): Call | undefined {
@@ -47,7 +53,8 @@ function evolveCall(session: Session, { kind, journal }: SessionEvent, at: Insta
       const { interruptId, reason } = kind.value;
       const waited = call.phase.kind === 'dispatched' ? call.phase.waited : 0;
       const phase = { kind: 'interrupted', interruptId, reason, from: at, waited } as const;
-      return { ...call, phase, leases: marked(call, token, { kind: 'answered' }) };
+      const interruptIds = [...call.interruptIds, interruptId];
+      return { ...call, phase, interruptIds, leases: marked(call, token, { kind: 'answered' }) };
     }
     case 'interruptResumed':
       return { ...call, resumed: kind.value };
@@ -68,6 +75,9 @@ export function requestedCall(value: ToolCallRequested, journal: JournalData | u
     policy: policyOf(value.policy),
     safeToRepeat: value.safeToRepeat,
     requireValidInput: value.requireValidInput,
+    handler: value.handler,
+    sequential: value.sequential,
+    endsTurn: value.endsTurn,
     ownTerms: value.ownTerms,
     caller: journal?.caller,
     traceContext: journal?.traceContext ?? {},
@@ -79,6 +89,7 @@ export function requestedCall(value: ToolCallRequested, journal: JournalData | u
     leases: [],
     checkpoint: undefined,
     resumed: undefined,
+    interruptIds: [],
   };
 }
 

@@ -224,6 +224,8 @@ export const JOURNAL_RESERVE_BYTES = 64 * MIB;
  * ten times as many, an append took nearly three times as long: the garbage collector copies what lives for seconds.
  */
 export const MAX_MEMORY_SESSIONS = 10_000;
+/** Conversations without open work that the memory journal keeps; beyond it the one that rests longest is dropped. */
+export const MAX_MEMORY_CONVERSATIONS = 100_000;
 /** How long ended sessions are kept where nobody says otherwise (4.12). */
 export const RETAIN_MS = 7 * 24 * 3_600_000;
 /** How often ended sessions are looked for that are old enough to go. */
@@ -290,3 +292,63 @@ export const MAX_CLIENT_CALLS = 10_000;
 export const CLIENT_UNAVAILABLE_MS = 15_000;
 /** A client that waits for no call gives its stream back after this, so that it keeps no process alive. */
 export const CLIENT_IDLE_MS = 5_000;
+
+// The loop (section 6).
+
+/** Model calls with tools in one turn, where the agent says nothing (6.4). */
+export const DEFAULT_MAX_ITERATIONS = 8;
+/** Model calls that an agent may allow itself in one turn; beyond it a turn is a program of its own. */
+export const MAX_MAX_ITERATIONS = 1_000;
+/** The same calls with the same results in a row: the model goes in a circle (6.4). */
+export const MAX_REPETITIONS = 3;
+/** How often prose without a submission is answered with a reminder (TaskContract.max_reminders). */
+export const DEFAULT_REMINDERS = 1;
+/** Parent sessions of a session: a deeper chain of agents that start agents is a loop (6.10). */
+export const MAX_SUBAGENT_DEPTH = 8;
+/** Turns that wait behind the running one. */
+export const MAX_QUEUED_TURNS = 64;
+/** Messages of one conversation: each model call sends them, and memory holds them. */
+export const MAX_SESSION_MESSAGES = 10_000;
+/** One message that a client or a decision brings, in bytes. */
+export const MAX_CHAT_MESSAGE_BYTES = 1 * MIB;
+/** Calls that one response, or one decision, starts. Providers stop at about as many. */
+export const MAX_CALLS_PER_RESPONSE = 128;
+/** Actions of one decision. */
+export const MAX_ACTIONS = 256;
+/** A configuration is in the log each time it changes; large tool sets belong in the catalog. */
+export const MAX_AGENT_CONFIG_BYTES = 1 * MIB;
+/** Tools that an agent declares itself, and those that it offers to one model call. */
+export const MAX_TOOLS_PER_AGENT = 1_000;
+/** Agents that an agent may start. */
+export const MAX_SUBAGENTS = 100;
+/** Connectors that an agent uses. */
+export const MAX_CONNECTOR_USES = 100;
+/** How long a worker may take for a decision, each time that it is asked (4.1) … */
+export const DECISION_RUN_MS = 20_000;
+/** … all deliveries and waits together (4.1) … */
+export const DECISION_TOTAL_MS = 300_000;
+/** … and how often it is delivered (4.1). */
+export const MAX_DECISION_DELIVERIES = 10;
+/** Decisions on one trigger that break a rule; then nobody is asked again (6.16). */
+export const MAX_DECISION_REFUSALS = 10;
+/** Matches in one answer to a search for deferred tools (DeferredTools.max_matches). */
+export const DEFAULT_DEFERRED_MATCHES = 5;
+/** Metadata of a session: entries … */
+export const MAX_METADATA_ENTRIES = 64;
+/** … and bytes, names and values together. */
+export const MAX_METADATA_BYTES = 16 * KIB;
+
+// Model calls.
+
+/** Sentences about one request's history: each event of a model call holds them, and a long history may need many. */
+export const MAX_HISTORY_REPAIRS = 50;
+/** Sets of tools that model calls have offered, kept in memory; the blob store has the rest. */
+export const MAX_CACHED_TOOL_SETS = 1_000;
+/** Messages of one input of a client. */
+export const MAX_MESSAGES_PER_INPUT = 1_000;
+/** Sessions of one tenant that are in memory: those that run, wait, or are watched. */
+export const MAX_SESSIONS_IN_MEMORY = 100_000;
+/** Watchers of one session; each gets every event. */
+export const MAX_FOLLOWERS = 64;
+/** Sessions of a page where the request names no number (ListSessionsRequest.page_size). */
+export const DEFAULT_SESSIONS = 50;

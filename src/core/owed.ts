@@ -1,7 +1,7 @@
 import type { Call, Lease } from './call.ts';
+import { type ConversationEffect, conversationEffectName, owedOfConversation } from './loop/owed.ts';
 import { type Session, timeIn } from './session.ts';
 import type { Instant } from './time.ts';
-import { unreachable } from './unreachable.ts';
 
 /**
  * What must be done now. It follows from the state alone, so a crash between an append and its effects
@@ -13,7 +13,8 @@ export type Effect =
   /** Write the dispatch to the stream that the lease is bound to. */
   | { readonly kind: 'dispatch'; readonly call: Call; readonly lease: Lease }
   /** Tell the worker to stop a dispatch that the engine has ended. */
-  | { readonly kind: 'stop'; readonly call: Call; readonly lease: Lease };
+  | { readonly kind: 'stop'; readonly call: Call; readonly lease: Lease }
+  | ConversationEffect;
 
 export function owed(session: Session, now: Instant): Effect[] {
   const at = timeIn(session, now);
@@ -25,6 +26,7 @@ export function owed(session: Session, now: Instant): Effect[] {
       if (lease.state.kind === 'given_up') effects.push({ kind: 'stop', call, lease });
     }
   }
+  if (session.conversation !== undefined) effects.push(...owedOfConversation(session, at));
   return effects;
 }
 
@@ -38,12 +40,15 @@ export function effectName(effect: Effect): string {
     case 'stop':
       return `stop ${effect.lease.token}`;
     default:
-      return unreachable(effect);
+      return conversationEffectName(effect);
   }
 }
 
-/** Recovery loads a session that owes something: it has a call that has not ended. */
+/** Recovery loads a session that owes something: a call has not ended, a turn runs or waits, or a trigger is undecided. */
 export function isUnfinished(session: Session): boolean {
   for (const call of session.calls.values()) if (call.phase.kind !== 'finished') return true;
-  return false;
+  const { conversation } = session;
+  if (conversation === undefined) return false;
+  const { turn, queue, triggers } = conversation;
+  return turn !== undefined || queue.length > 0 || triggers.length > 0;
 }

@@ -1,5 +1,6 @@
 import { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
 import type { Draft } from './event.ts';
+import type { Story } from './loop/story.ts';
 import type { Refusal } from './refusal.ts';
 
 /** What `decide` makes of a command, before the events have their place in the log. */
@@ -7,6 +8,8 @@ export type Ruling =
   | {
       readonly kind: 'accepted';
       readonly drafts: readonly Draft[];
+      /** Set where the events had to be decided one after the other; `drafts` is empty then. */
+      readonly story?: Story;
       /** What became of an answer; absent where the command was none. */
       readonly answer?: AnswerRuling;
     }
@@ -25,9 +28,18 @@ export function happened(...drafts: readonly Draft[]): Ruling {
   return { kind: 'accepted', drafts };
 }
 
+/** Events that were decided one after the other. */
+export function told(story: Story, answer?: AnswerRuling): Ruling {
+  return answer === undefined
+    ? { kind: 'accepted', drafts: [], story }
+    : { kind: 'accepted', drafts: [], story, answer };
+}
+
+export const RECORDED: AnswerRuling = { verdict: AnswerVerdict.RECORDED, reason: '' };
+
 /** The answer is what these events say. */
 export function recorded(...drafts: readonly Draft[]): Ruling {
-  return { kind: 'accepted', drafts, answer: { verdict: AnswerVerdict.RECORDED, reason: '' } };
+  return { kind: 'accepted', drafts, answer: RECORDED };
 }
 
 /** The answer had been recorded before. */

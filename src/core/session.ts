@@ -1,4 +1,5 @@
 import type { Call } from './call.ts';
+import type { Conversation } from './loop/conversation.ts';
 import type { Instant } from './time.ts';
 
 /** A session as its log tells it. A direct call is a session of its own (4.12). */
@@ -9,10 +10,12 @@ export interface Session {
   /** When that event was recorded: the next one is not earlier (7.2). */
   readonly occurredAt: Instant;
   readonly calls: ReadonlyMap<string, Call>;
+  /** What a session is beyond its calls; undefined for a direct call. */
+  readonly conversation: Conversation | undefined;
 }
 
 export function newSession(sessionId: string): Session {
-  return { sessionId, sequence: 0, occurredAt: 0, calls: NO_CALLS };
+  return { sessionId, sequence: 0, occurredAt: 0, calls: NO_CALLS, conversation: undefined };
 }
 
 const NO_CALLS: Session['calls'] = new Map();

@@ -4,6 +4,7 @@ import { type Call, earlier, lastLease, queueDeadline, totalDeadline } from './c
 import type { Heard, Tick } from './command.ts';
 import type { Draft } from './event.ts';
 import type { FailureCode } from './failure.ts';
+import { conversationWakeup } from './loop/timers.ts';
 import { type Session, timeIn } from './session.ts';
 import type { Instant } from './time.ts';
 import { unreachable } from './unreachable.ts';
@@ -13,7 +14,7 @@ export function wakeup(session: Session, now: Instant, heard: Heard): Instant | 
   const at = timeIn(session, now);
   let next: Instant | undefined;
   for (const call of session.calls.values()) next = earlier(next, callWakeup(call, at, heard));
-  return next;
+  return session.conversation === undefined ? next : earlier(next, conversationWakeup(session, at));
 }
 
 function callWakeup(call: Call, now: Instant, heard: Heard): Instant | undefined {
@@ -26,6 +27,7 @@ function callWakeup(call: Call, now: Instant, heard: Heard): Instant | undefined
       return earlier(earlier(phase.until, heartbeatDeadline(call, heard)), totalDeadline(call));
     case 'open':
       return earlier(phase.until, totalDeadline(call));
+    case 'held':
     case 'interrupted':
     case 'finished':
       return undefined;
@@ -47,7 +49,7 @@ function heartbeatDeadline(call: Call, heard: Heard): Instant | undefined {
 /** What the passing of time does to one call; undefined where no clock of it has run out. */
 export function expire(call: Call, { at, draw, heard }: Tick): Draft | undefined {
   const { phase } = call;
-  if (phase.kind === 'interrupted' || phase.kind === 'finished') return undefined;
+  if (phase.kind === 'held' || phase.kind === 'interrupted' || phase.kind === 'finished') return undefined;
   if (isOver(totalDeadline(call), at)) {
     return finish(call, {
       error: timeout(call, 'total_timeout', "did not end within the call's total time."),

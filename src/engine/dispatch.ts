@@ -23,6 +23,10 @@ export function proposedFailure(call: Call, lease: Lease): Failure | undefined {
 export interface DispatchPlace {
   readonly sessionId: string;
   readonly idempotencyKey: string;
+  /** Empty for a direct call. */
+  readonly turnId: string;
+  /** Empty for a direct call. */
+  readonly agentId: string;
   readonly now: Instant;
 }
 
@@ -30,7 +34,7 @@ export interface DispatchPlace {
 export function dispatchMessage(
   call: Call,
   lease: Lease,
-  { sessionId, idempotencyKey, now }: DispatchPlace,
+  { sessionId, idempotencyKey, turnId, agentId, now }: DispatchPlace,
 ): Dispatch {
   const input = lease.input ?? call.input;
   const until = call.phase.kind === 'dispatched' ? call.phase.until : undefined;
@@ -56,8 +60,8 @@ export function dispatchMessage(
     trigger: { $typeName: 'spindle.v1.Trigger', kind: { case: 'toolExecute', value: execute } },
     proposed: proposed && proposalOf(proposed),
     sessionId,
-    turnId: '',
-    agentId: '',
+    turnId,
+    agentId,
     caller: call.caller,
     traceContext: { ...call.traceContext },
     context: undefined,

@@ -1,9 +1,9 @@
 import { type Call, lastLease } from '../core/call.ts';
 import type { Effect } from '../core/owed.ts';
 import { sessionOfLease, timeIn } from '../core/session.ts';
-import { unreachable } from '../core/unreachable.ts';
 import { dispatchMessage } from './dispatch.ts';
 import { idempotencyKey, type Shared } from './engine.ts';
+import type { ConversationEffects } from './loop/conversation-effects.ts';
 import { placementOf, tooLarge } from './placement.ts';
 import type { SessionRunner } from './session-runner.ts';
 
@@ -16,7 +16,7 @@ export interface Effects {
   away(tenant: string, leaseToken: string, away: boolean): void;
 }
 
-export function createEffects(shared: Shared): Effects {
+export function createEffects(shared: Shared, loop: ConversationEffects): Effects {
   const { sessions, waiting, options } = shared;
   const { clock, workers } = options;
 
@@ -31,7 +31,8 @@ export function createEffects(shared: Shared): Effects {
     // An engine that stops begins nothing: its successor will.
     if (shared.stopping !== undefined) return false;
     const { tenant, sessionId } = runner.key;
-    const reservation = workers.reserve(tenant, call.name, sessionId, lastWorker(call));
+    const reservation =
+      workers.reserve(tenant, call.name, sessionId, lastWorker(call)) ?? loop.reserveBound(runner, call);
     if (reservation === undefined) return false;
     const placement = placementOf(reservation, call, options);
     const failure = tooLarge(reservation, call, placement);
@@ -52,17 +53,21 @@ export function createEffects(shared: Shared): Effects {
   return {
     perform(runner, effect) {
       const { tenant, sessionId } = runner.key;
-      const { call } = effect;
       switch (effect.kind) {
-        case 'place':
+        case 'place': {
+          const { call } = effect;
           if (!place(runner, call.callId)) {
             waiting.add(tenant, { sessionId, callId: call.callId, toolName: call.name, runner });
           }
           return;
+        }
         case 'dispatch': {
+          const { call } = effect;
           const message = dispatchMessage(call, effect.lease, {
             sessionId,
             idempotencyKey: idempotencyKey(runner.key, call),
+            turnId: runner.session.conversation?.turn?.turnId ?? '',
+            agentId: runner.session.conversation?.agentId ?? '',
             now: clock.now(),
           });
           workers.dispatch(effect.lease.token, message);
@@ -75,7 +80,7 @@ export function createEffects(shared: Shared): Effects {
           );
           return;
         default:
-          unreachable(effect);
+          loop.perform(runner, effect);
       }
     },
     placeWaiting(tenant) {

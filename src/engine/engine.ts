@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { AgentConfig } from '../../gen/spindle/v1/agent_pb.ts';
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { RetryPolicies } from '../../gen/spindle/v1/retry_pb.ts';
 import { digestOfUri } from '../core/blob-uri.ts';
@@ -13,7 +14,19 @@ import { type Calls, createCalls } from './calls.ts';
 import { createDefinitions, type Definitions } from './definitions.ts';
 import { createEffects } from './effects.ts';
 import { hasNoRoom } from './journal-fault.ts';
-import type { Blobs, Clock, Journal, Observer, Random, SessionKey, Workers } from './ports.ts';
+import { type ConversationEffects, createConversationEffects } from './loop/conversation-effects.ts';
+import { type Conversations, createConversations } from './loop/conversations.ts';
+import type {
+  Blobs,
+  Clock,
+  Connectors,
+  Journal,
+  Models,
+  Observer,
+  Random,
+  SessionKey,
+  Workers,
+} from './ports.ts';
 import { recoverSessions } from './recovery.ts';
 import { createRefuse, JOURNAL_FAILED, type Refuse } from './refuse.ts';
 import { unknownTool } from './request.ts';
@@ -33,6 +46,11 @@ export interface EngineOptions {
   readonly workers: Workers;
   readonly schemas: Schemas;
   readonly observer: Observer;
+  /** Who makes the model calls of conversations. Without it, workers alone can. */
+  readonly models?: Models | undefined;
+  readonly connectors?: Connectors | undefined;
+  /** Agents of the deployment, for sessions that no worker configures. */
+  readonly agents?: ReadonlyMap<string, AgentConfig> | undefined;
   /** The deployment's layers of the policy, between the engine's own and the tool's (4.1). */
   readonly policies?: RetryPolicies | undefined;
   /** How long recovered calls and names wait for their workers (5.8, 4.11). RESUME_GRACE_MS if not given. */
@@ -45,6 +63,7 @@ export interface EngineOptions {
 
 export interface Engine {
   readonly calls: Calls;
+  readonly conversations: Conversations;
   readonly tools: Tools;
   /** The bytes of a blob reference's uri. Reading them may throw what `refuse` knows. */
   readBlob(caller: Caller, uri: string): Promise<Outcome<AsyncIterable<Uint8Array>>>;
@@ -63,6 +82,7 @@ export interface Engine {
 export interface Shared {
   readonly options: EngineOptions;
   readonly sessions: Sessions;
+  readonly conversations: Conversations;
   readonly definitions: Definitions;
   /** What a caller is told of a fault, of which the operator hears. */
   readonly refuse: Refuse;
@@ -110,6 +130,8 @@ export function buildEngine(options: EngineOptions): Engine {
       clock,
       append: createAppends(journal),
       perform: (runner, effect) => effects.perform(runner, effect),
+      withdraw: (runner, name) => loop.withdraw(runner, name),
+      deciders: (runner) => loop.deciders(runner),
       alarm: (runner, at) => alarms.set(runner, at),
       settled(runner) {
         stopWaiting(runner);
@@ -118,6 +140,7 @@ export function buildEngine(options: EngineOptions): Engine {
       },
       dropped(runner, error) {
         for (const call of runner.session.calls.values()) leaveWaiting(runner, call);
+        loop.drop(runner);
         sessions.drop(runner);
         if (error === undefined)
           return refused('session_moved', 'another engine owns this session now').refusal;
@@ -137,13 +160,18 @@ export function buildEngine(options: EngineOptions): Engine {
   const shared: Shared = {
     options,
     sessions,
+    get conversations() {
+      return conversations;
+    },
     refuse,
     definitions: createDefinitions(options.blobs, options.schemas),
     waiting: createWaitingCalls(),
     stopping: undefined,
     namesSettledAt: clock.now() + RESUME_GRACE_MS,
   };
-  const effects = createEffects(shared);
+  const loop: ConversationEffects = createConversationEffects(shared);
+  const effects = createEffects(shared, loop);
+  const conversations: Conversations = createConversations(shared);
 
   /** Calls that ended while they waited for a worker need none any more. */
   const stopWaiting = (runner: SessionRunner): void => {
@@ -154,7 +182,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const leaveWaiting = ({ key: { tenant, sessionId } }: SessionRunner, { callId, name }: Call): void =>
     shared.waiting.remove(tenant, { sessionId, callId, toolName: name });
   const calls = createCalls(shared);
-  listenToWorkers(shared, effects);
+  listenToWorkers(shared, effects, loop);
   const retention =
     options.retainMs === undefined
       ? undefined
@@ -172,6 +200,7 @@ export function buildEngine(options: EngineOptions): Engine {
     const unknown = shared.waiting.withUnknownTool(
       (tenant, name) => workers.find(tenant, name) !== undefined,
     );
+    loop.offer();
     for (const { runner, callId, toolName } of unknown) {
       const names = workers.served(runner.key.tenant).map(({ definition }) => definition.tool.name);
       const failure = unknownTool(toolName, nearestNames(names, toolName, 3));
@@ -182,6 +211,7 @@ export function buildEngine(options: EngineOptions): Engine {
 
   return {
     calls,
+    conversations,
     tools: createTools(workers),
     async readBlob({ tenant }, uri) {
       const digest = digestOfUri(uri);

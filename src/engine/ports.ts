@@ -110,12 +110,15 @@ export interface ListPage {
   readonly nextCursor?: string;
 }
 
-export interface PruneQuery {
-  /** Sessions that ended before this, and owe nothing. */
-  readonly endedBefore: Instant;
-  /** Sessions that one call removes at most. From 1 to MAX_PAGE_SIZE. */
-  readonly limit: number;
-}
+export type PruneQuery =
+  | {
+      /** Direct calls that ended before this. Conversations are kept until somebody deletes them. */
+      readonly endedBefore: Instant;
+      /** Sessions that one call removes at most. From 1 to MAX_PAGE_SIZE. */
+      readonly limit: number;
+    }
+  /** This session alone, if there is one, whatever it owes. */
+  | { readonly session: SessionKey };
 
 export interface Pruned {
   /** Their logs are gone, and their ids are free. */
@@ -269,6 +272,8 @@ export interface Workers {
   find(tenant: string, toolName: string): Definition | undefined;
   /** Whether a call may name this definition: a worker serves it, connected or away, or it is remembered. */
   knows(tenant: string, digest: Digest): boolean;
+  /** The definitions in force of workers that are connected, or within their grace: what globs match (6.3). */
+  offered(tenant: string): readonly Definition[];
   /** Names that somebody declared, for the nearest ones to an unknown name. */
   served(tenant: string): readonly Served[];
   /**

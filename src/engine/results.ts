@@ -49,7 +49,7 @@ export function jsonFieldFault(field: string, json: string): string | undefined 
 }
 
 /** Whether a result holds bytes, or text so long that it is kept as bytes (3.3, 3.4). */
-export function needsBlobs({ content }: ToolResult): boolean {
+export function needsBlobs({ content }: Pick<ToolResult, 'content'>): boolean {
   return content.some(({ kind }) => {
     switch (kind.case) {
       case 'image':
@@ -79,7 +79,7 @@ export async function storeBytes(result: ToolResult, tenant: string, blobs: Blob
   return create(ToolResultSchema, { ...result, content });
 }
 
-async function storeBlock(block: Content, tenant: string, blobs: Blobs): Promise<Content> {
+export async function storeBlock(block: Content, tenant: string, blobs: Blobs): Promise<Content> {
   const store = async (data: Uint8Array, mimeType: string): Promise<BlobReference> =>
     create(BlobReferenceSchema, {
       uri: BLOB_URI_PREFIX + (await blobs.put(tenant, data)),

@@ -1,11 +1,13 @@
 import { create } from '@bufbuild/protobuf';
 import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
+import type { Delta } from '../../gen/spindle/v1/message_pb.ts';
 import type { Progress } from '../../gen/spindle/v1/progress_pb.ts';
 import { type CallUpdate, CallUpdateSchema } from '../../gen/spindle/v1/tool_service_pb.ts';
 import type { Command, Heard } from '../core/command.ts';
 import { decide } from '../core/decide.ts';
 import { evolve } from '../core/evolve.ts';
 import { JOURNAL_RETRY_MS, MAX_MAILBOX } from '../core/limits.ts';
+import type { Deciders } from '../core/loop/advance.ts';
 import { type Effect, effectName, isUnfinished, owed } from '../core/owed.ts';
 import { accepted, type Outcome, type Refusal, refused } from '../core/refusal.ts';
 import type { AnswerRuling } from '../core/ruling.ts';
@@ -18,11 +20,13 @@ import type { AppendSession } from './appends.ts';
 import type { Clock, SessionHead, SessionKey } from './ports.ts';
 import { referencesOf } from './references.ts';
 import { updateOf } from './updates.ts';
-import type { CallWatcher } from './watchers.ts';
+import type { CallWatcher, SessionFollower } from './watchers.ts';
 
 /** What became of a command, once it is durable. */
 export interface Done {
   readonly session: Session;
+  /** It led to events: it was not there before. */
+  readonly changed: boolean;
   readonly answer: AnswerRuling | undefined;
 }
 
@@ -32,6 +36,10 @@ export interface RunnerOptions {
   readonly clock: Clock;
   readonly append: AppendSession;
   readonly perform: (runner: SessionRunner, effect: Effect) => void;
+  /** An effect of a conversation is not owed any more: who performs it may stop. */
+  readonly withdraw: (runner: SessionRunner, effectName: string) => void;
+  /** Who decides for the agent of a conversation now. */
+  readonly deciders: (runner: SessionRunner) => Deciders;
   /** Sets the one alarm of the session. */
   readonly alarm: (runner: SessionRunner, at: Instant | undefined) => void;
   /** After each step: nothing may be owed any more. */
@@ -71,6 +79,7 @@ export class SessionRunner implements Sleeper {
   #dropped = false;
   #performed = new Set<string>();
   #watchers: CallWatcher[] = [];
+  #followers: SessionFollower[] = [];
 
   constructor(options: RunnerOptions, key: SessionKey, head: SessionRunner['head'], session: Session) {
     this.#options = options;
@@ -95,7 +104,7 @@ export class SessionRunner implements Sleeper {
   }
 
   get isWatched(): boolean {
-    return this.#watchers.length > 0;
+    return this.#watchers.length > 0 || this.#followers.length > 0;
   }
 
   get watcherCount(): number {
@@ -104,6 +113,25 @@ export class SessionRunner implements Sleeper {
 
   watch(watcher: CallWatcher): void {
     this.#watchers.push(watcher);
+  }
+
+  get followerCount(): number {
+    return this.#followers.length;
+  }
+
+  /** Hears every event from now on, until `unfollow`. */
+  follow(follower: SessionFollower): void {
+    this.#followers.push(follower);
+  }
+
+  unfollow(follower: SessionFollower): void {
+    this.#followers = this.#followers.filter((other) => other !== follower);
+    this.#rest();
+  }
+
+  /** Something that passes and is not kept. */
+  tellDelta(delta: Delta): void {
+    for (const follower of this.#followers) follower.delta(delta);
   }
 
   unwatch(watcher: CallWatcher): void {
@@ -143,6 +171,9 @@ export class SessionRunner implements Sleeper {
     const watchers = this.#watchers;
     this.#watchers = [];
     for (const watcher of watchers) watcher.lost(refusal);
+    const followers = this.#followers;
+    this.#followers = [];
+    for (const follower of followers) follower.lost(refusal);
   }
 
   progress(callId: string, progress: Progress): void {
@@ -155,11 +186,11 @@ export class SessionRunner implements Sleeper {
     let session = this.session;
     const events: SessionEvent[] = [];
     const outcomes = letters.map(({ command }): Outcome<Done> => {
-      const decided = decide(session, command);
+      const decided = decide(session, command, this.#options.deciders(this));
       if (decided.kind === 'refused') return { ok: false, refusal: decided.refusal };
       session = decided.events.reduce(evolve, session);
       events.push(...decided.events);
-      return accepted({ session, answer: decided.answer });
+      return accepted({ session, changed: decided.events.length > 0, answer: decided.answer });
     });
     if (events.length === 0) {
       replyAll(letters, outcomes);
@@ -215,6 +246,7 @@ export class SessionRunner implements Sleeper {
     this.#appending = false;
     this.session = session;
     if (this.#watchers.length > 0) this.#announce(events);
+    for (const follower of this.#followers) follower.events(events, session);
     replyAll(letters, outcomes);
     this.#perform();
     if (this.#mailbox.length > 0) this.#stepOn();
@@ -251,7 +283,24 @@ export class SessionRunner implements Sleeper {
       this.#performed.add(name);
       this.#options.perform(this, effect);
     }
+    if (this.session.conversation !== undefined) this.#withdraw(now);
     this.rearm();
+  }
+
+  /** Forgets what is not owed any more. A conversation lives long; a direct call goes with all that it did. */
+  #withdraw(now: Instant): void {
+    const names = new Set(owed(this.session, now).map(effectName));
+    for (const name of this.#performed) {
+      if (names.has(name)) continue;
+      this.#performed.delete(name);
+      this.#options.withdraw(this, name);
+    }
+  }
+
+  /** Does an effect once more: it could not be done when it was owed first. */
+  again(name: string): void {
+    this.#performed.delete(name);
+    this.#perform();
   }
 
   /** Sets the alarm to the next clock that runs out. */
@@ -275,6 +324,9 @@ export class SessionRunner implements Sleeper {
     const watchers = this.#watchers;
     this.#watchers = [];
     for (const watcher of watchers) watcher.lost(refusal);
+    const followers = this.#followers;
+    this.#followers = [];
+    for (const follower of followers) follower.lost(refusal);
   }
 }
 
@@ -288,5 +340,16 @@ function replyAll(letters: readonly Letter[], outcomes: readonly Outcome<Done>[]
 }
 
 function isFromClient({ kind }: Command): boolean {
-  return kind === 'request' || kind === 'settle' || kind === 'cancel' || kind === 'resume';
+  switch (kind) {
+    case 'request':
+    case 'settle':
+    case 'cancel':
+    case 'resume':
+    case 'create':
+    case 'start_turn':
+    case 'cancel_turn':
+      return true;
+    default:
+      return false;
+  }
 }

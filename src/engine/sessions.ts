@@ -98,6 +98,9 @@ function nameOf({ tenant, sessionId }: SessionKey): string {
 
 /** What the first append said about a session, from its log. */
 function headOf(session: Session): Omit<SessionHead, 'unfinished'> {
+  const { conversation } = session;
+  if (conversation !== undefined)
+    return { kind: 'session', name: conversation.agentId, subject: conversation.subject };
   const [call] = session.calls.values();
   return { kind: 'call', name: call?.name ?? '', subject: call?.caller?.subject ?? '' };
 }

@@ -14,6 +14,11 @@ export function ownTermsOf({ retry, requireValidInput }: CallToolRequest): OwnTe
   });
 }
 
+/** Whether the tool's author leaves arguments that do not match to the engine (1.2). */
+export function requiresValidInput({ invalidInputHandling }: Tool): boolean {
+  return invalidInputHandling === InvalidInputHandling.ENGINE;
+}
+
 /** What holds for a call: the layers of engine and deployment, its tool, and its caller (4.1, 4.2, 1.2). */
 export function termsOf(
   tool: Tool | undefined,
@@ -23,6 +28,6 @@ export function termsOf(
   return {
     policy: mergePolicies(WORKER_TOOL_POLICY, policies?.base, policies?.tool, tool?.retry, retry),
     safeToRepeat: isSafeToRepeat(tool, retry),
-    requireValidInput: requireValidInput ?? tool?.invalidInputHandling === InvalidInputHandling.ENGINE,
+    requireValidInput: requireValidInput ?? (tool !== undefined && requiresValidInput(tool)),
   };
 }

@@ -62,6 +62,7 @@ export function endOf({ callId, attempts, outcome }: ToolCallFinished): CallTool
 export function standing(call: Call, now: Instant): CallUpdate {
   const { callId, phase } = call;
   switch (phase.kind) {
+    case 'held':
     case 'waiting': {
       // A retry that waits is told as such only while it happens: its failure is not part of the state.
       return update(callId, { case: 'queued', value: {} });
@@ -110,6 +111,8 @@ export function callMessage(sessionId: string, call: Call, now: Instant): CallMe
 
 function statusOf({ phase }: Call, now: Instant): CallStatus {
   switch (phase.kind) {
+    case 'held':
+      return CallStatus.QUEUED;
     case 'waiting':
       return phase.from > now ? CallStatus.BACKING_OFF : CallStatus.QUEUED;
     case 'dispatched':

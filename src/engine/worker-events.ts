@@ -12,11 +12,16 @@ import { proposedFailure } from './dispatch.ts';
 import type { Effects } from './effects.ts';
 import type { Shared } from './engine.ts';
 import { hasNoRoom } from './journal-fault.ts';
+import type { ConversationEffects } from './loop/conversation-effects.ts';
 import type { WorkerRef } from './ports.ts';
 import type { SessionRunner } from './session-runner.ts';
 
 /** Turns what workers do into commands for the sessions that their leases belong to. */
-export function listenToWorkers(shared: Shared, effects: Effects): void {
+export function listenToWorkers(
+  shared: Shared,
+  effects: Effects,
+  { asking, offer }: ConversationEffects,
+): void {
   const { options, sessions, definitions } = shared;
   const { clock, random, workers, schemas, blobs, observer } = options;
 
@@ -109,6 +114,7 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
     declared: (tenant, declared) => definitions.store(tenant, declared),
 
     answered(from, frame) {
+      if (asking.answered(from, frame)) return;
       const runner = live(from.tenant, frame.leaseToken);
       const held = runner && leaseOf(runner.session, frame.leaseToken);
       const digest = held && digestOf(held);
@@ -121,7 +127,9 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
       answerFromLog(from, frame, true);
     },
 
-    rejected({ tenant, instanceId }, { leaseToken, reason }) {
+    rejected(from, { leaseToken, reason }) {
+      if (asking.returned(from, leaseToken, false)) return;
+      const { tenant, instanceId } = from;
       const command = {
         kind: 'reject',
         at: clock.now(),
@@ -149,16 +157,20 @@ export function listenToWorkers(shared: Shared, effects: Effects): void {
       runner.progress(held.call.callId, create(ProgressSchema, { completed, total, activity, partial }));
     },
 
-    // Nothing is asked of workers yet that they would answer in parts.
-    modelDelta: () => undefined,
+    modelDelta: (from, delta) => asking.delta(from, delta),
 
-    lost({ tenant }, leaseToken, how) {
+    lost(from, leaseToken, how) {
+      if (asking.returned(from, leaseToken, how === 'lost')) return;
+      const { tenant } = from;
       const command = { kind: 'lose', at: clock.now(), leaseToken, how, draw: random.draw() } as const;
       live(tenant, leaseToken)?.send(command, () => undefined);
     },
 
     away: ({ tenant }, leaseToken, away) => effects.away(tenant, leaseToken, away),
-    available: (tenant) => effects.placeWaiting(tenant),
+    available(tenant) {
+      offer(tenant);
+      effects.placeWaiting(tenant);
+    },
   });
 
   /** Kept durably, at most one a second: of those that come faster, the newest is kept (Progress.checkpoint). */

@@ -1,5 +1,5 @@
 import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
-import { MAX_MEMORY_SESSIONS } from '../core/limits.ts';
+import { MAX_MEMORY_CONVERSATIONS, MAX_MEMORY_SESSIONS } from '../core/limits.ts';
 import type { Instant } from '../core/time.ts';
 import type {
   Append,
@@ -19,6 +19,8 @@ import { type Dated, SessionShelf } from './session-shelf.ts';
 export interface MemoryJournalOptions {
   /** Sessions without open work that are kept; the one that ended first goes first. */
   readonly maxEndedSessions?: number;
+  /** Conversations without open work that are kept; the one that rests longest goes first. */
+  readonly maxConversations?: number;
 }
 
 /** A session's log. It keeps the events themselves: nobody changes a message after it was appended. */
@@ -46,11 +48,14 @@ const NONE: readonly Digest[] = [];
 /** A journal that ends with the process. For tests, for benchmarks, and where nothing has to outlive the engine. */
 export function createMemoryJournal({
   maxEndedSessions = MAX_MEMORY_SESSIONS,
+  maxConversations = MAX_MEMORY_CONVERSATIONS,
 }: MemoryJournalOptions = {}): Journal {
   const tenants = new Map<string, Tenant>();
   const unfinished = new Set<Log>();
   /** In the order in which they ended. */
   const ended = new Set<Log>();
+  /** Conversations that owe nothing, in the order in which they became idle. */
+  const idle = new Set<Log>();
   let created = 0;
   let closed = false;
 
@@ -87,6 +92,7 @@ export function createMemoryJournal({
     if (tenant === undefined || log === undefined) return;
     tenant.logs.delete(key.sessionId);
     ended.delete(log);
+    idle.delete(log);
     // Its shelf keeps the log's place for a while. Whoever reads the events goes on with the array that was here.
     log.events = [];
     for (const digest of log.references ?? []) {
@@ -102,13 +108,16 @@ export function createMemoryJournal({
   function file(log: Log): void {
     if (log.head.unfinished) {
       ended.delete(log);
+      idle.delete(log);
       unfinished.add(log);
       return;
     }
     unfinished.delete(log);
-    ended.add(log);
-    if (ended.size <= maxEndedSessions) return;
-    for (const oldest of ended) {
+    // A conversation may go on at any time: calls, of which there are many more, must not push it out.
+    const [kept, max] = log.head.kind === 'call' ? [ended, maxEndedSessions] : [idle, maxConversations];
+    kept.add(log);
+    if (kept.size <= max) return;
+    for (const oldest of kept) {
       drop(oldest);
       return;
     }
@@ -181,8 +190,16 @@ export function createMemoryJournal({
       return shelf === undefined ? { sessionIds: [] } : page(query, shelf.newestFirst(before));
     },
 
-    async prune({ endedBefore, limit }) {
+    async prune(query) {
       rejectWhenClosed();
+      if ('session' in query) {
+        const log = find(query.session);
+        if (log === undefined) return { removed: [], more: false };
+        unfinished.delete(log);
+        drop(log);
+        return { removed: [log.key], more: false };
+      }
+      const { endedBefore, limit } = query;
       checkLimit(limit);
       const old = [...ended].filter((log) => log.endedAt < endedBefore);
       old.sort((left, right) => left.endedAt - right.endedAt);

@@ -25,6 +25,9 @@ export function createSqlitePruner(
     `SELECT id, tenant, session_id FROM sessions INDEXED BY ended_sessions
      WHERE ended_at < ? ORDER BY ended_at LIMIT ?`,
   );
+  const findNamed = database.prepare(
+    'SELECT id, tenant, session_id FROM sessions WHERE tenant = ? AND session_id = ?',
+  );
   const findRemoved = database.prepare('SELECT session FROM removed_sessions LIMIT 1');
   const noteRemoved = database.prepare('INSERT INTO removed_sessions (session) VALUES (?)');
   const forgetRemoved = database.prepare('DELETE FROM removed_sessions WHERE session = ?');
@@ -54,6 +57,12 @@ export function createSqlitePruner(
     return budget.events > 0 && budget.bytes > 0;
   }
 
+  function find(query: PruneQuery) {
+    return 'limit' in query
+      ? findEnded.all(query.endedBefore, query.limit)
+      : findNamed.all(query.session.tenant, query.session.sessionId);
+  }
+
   function deleteLeftovers(budget: Budget): boolean {
     for (let row = findRemoved.get(); row !== undefined; row = findRemoved.get()) {
       const session = Number(row['session']);
@@ -63,11 +72,13 @@ export function createSqlitePruner(
     return true;
   }
 
-  function pruneWithin({ endedBefore, limit }: PruneQuery): Pruned {
+  function pruneWithin(query: PruneQuery): Pruned {
     const budget: Budget = { events: MAX_PRUNED_EVENTS, bytes: MAX_PRUNED_BYTES };
     const removed: SessionKey[] = [];
-    if (!deleteLeftovers(budget)) return { removed, more: true };
-    for (const row of findEnded.all(endedBefore, limit)) {
+    // A session that somebody deletes is gone at once; what older ones left behind goes in its own time.
+    if ('limit' in query && !deleteLeftovers(budget)) return { removed, more: true };
+    const limit = 'limit' in query ? query.limit : 2;
+    for (const row of find(query)) {
       const session = Number(row['id']);
       deleteSession.run(session);
       references.remove(session);

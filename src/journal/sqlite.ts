@@ -112,7 +112,7 @@ function createJournal(path: string, thread: JournalThread): Journal {
 
     async prune(query) {
       rejectWhenEnded();
-      checkLimit(query.limit);
+      if ('limit' in query) checkLimit(query.limit);
       const answer = await thread.ask({ kind: 'prune', query });
       return answer.kind === 'pruned' ? answer.pruned : misunderstood(answer);
     },
@@ -137,7 +137,7 @@ function encodeAppend(append: Append): EncodedAppend {
     key,
     expectedSequence,
     identity: expectedSequence === 0 ? head : undefined,
-    endedAt: head.unfinished ? undefined : endOf(append),
+    endedAt: head.unfinished ? undefined : head.kind === 'call' ? endOf(append) : NEVER,
     events: events.map(encodeEvent),
     blobs: append.blobs ?? [],
     definitions: append.definitions ?? [],
@@ -167,3 +167,6 @@ function decode(path: string, bytes: Uint8Array, sessionId: string, sequence: nu
 function misunderstood(answer: ThreadAnswer): never {
   throw new Error(`the journal's thread answered ${answer.kind} to another question`);
 }
+
+/** When a conversation ends that nobody deletes: after the last instant that a date can name. */
+const NEVER = 8_640_000_000_000_000;

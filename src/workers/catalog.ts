@@ -15,6 +15,8 @@ interface Listing {
 /** Who offers which tool. A tool without workers is remembered for a while, so that calls queue for it. */
 export interface Catalog {
   find(tenant: string, toolName: string): Definition | undefined;
+  /** What is in force of workers that are connected or within their grace. */
+  offered(tenant: string): readonly Definition[];
   served(tenant: string): Served[];
   /** Whether a definition is in force, or offered by an instance. */
   knows(tenant: string, digest: string): boolean;
@@ -80,6 +82,12 @@ export function createCatalog(): Catalog {
         const workers = connected.filter((instance) => offersExactly(instance, toolName, inForce)).length;
         return [{ definition: inForce, workers, workersWithOtherDefinition: connected.length - workers }];
       });
+    },
+    offered(tenant) {
+      // An instance within its grace is still listed.
+      return [...(tenants.get(tenant)?.values() ?? [])].flatMap(({ inForce, instances }) =>
+        instances.length > 0 ? [inForce] : [],
+      );
     },
     serving(tenant, toolName) {
       const listing = tenants.get(tenant)?.get(toolName);

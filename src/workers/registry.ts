@@ -84,6 +84,7 @@ export function createRegistry(options: RegistryOptions): Registry {
     find: (tenant, toolName) => catalog.find(tenant, toolName),
     knows: (tenant, digest) => catalog.knows(tenant, digest),
     served: (tenant) => catalog.served(tenant),
+    offered: (tenant) => catalog.offered(tenant),
 
     reserve(tenant, toolName, sessionId, last): Reservation | undefined {
       const serving = catalog.serving(tenant, toolName);

@@ -63,7 +63,7 @@ export function describeRetention(name: string, open: () => Promise<Journal>): v
         expect(await lengthOf(keyOf('running'))).toBe(1);
         const query = {
           tenant: 'acme',
-          kind: 'session',
+          kind: 'call',
           subject: 'ann',
           onlyUnfinished: false,
           limit: 9,

@@ -8,7 +8,7 @@ import { appendOf, collect, ENDED, eventOf, keyOf, RUNNING } from './session-eve
 
 const ANY_SESSION: ListQuery = {
   tenant: 'acme',
-  kind: 'session',
+  kind: 'call',
   subject: 'ann',
   onlyUnfinished: false,
   limit: 10,

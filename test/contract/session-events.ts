@@ -7,7 +7,7 @@ export function keyOf(sessionId: string, tenant = 'acme'): SessionKey {
   return { tenant, sessionId };
 }
 
-export const RUNNING: SessionHead = { kind: 'session', name: 'helper', subject: 'ann', unfinished: true };
+export const RUNNING: SessionHead = { kind: 'call', name: 'helper', subject: 'ann', unfinished: true };
 export const ENDED: SessionHead = { ...RUNNING, unfinished: false };
 
 export function eventOf(sessionId: string, sequence: number, text = ''): SessionEvent {

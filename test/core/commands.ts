@@ -18,7 +18,7 @@ import type {
   Placement,
   RejectLease,
   RequestCall,
-  ResumeCall,
+  ResumeInterrupt,
   SettleCall,
   Tick,
   WorkerAnswer,
@@ -115,7 +115,7 @@ export function cancel(at: Millis, reason = ''): CancelCall {
   return { kind: 'cancel', at: START + at, callId: CALL_ID, reason };
 }
 
-export function resume(interruptId: string, at: Millis, denyReason?: string): ResumeCall {
+export function resume(interruptId: string, at: Millis, denyReason?: string): ResumeInterrupt {
   return { kind: 'resume', at: START + at, interruptId, payloadJson: '"yes"', denyReason };
 }
 

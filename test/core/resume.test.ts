@@ -63,7 +63,6 @@ describe('an interrupt that a call raised', () => {
   });
 
   it.each<[string, readonly Command[]]>([
-    ['that nobody raised', [RUNNING]],
     ['that was answered', [...ASKED, resume('q', 2_000)]],
     ['that was denied', [...ASKED, resume('q', 2_000, 'No.')]],
     ['of a call that was cancelled meanwhile', [...ASKED, cancel(2_000)]],
@@ -82,7 +81,7 @@ describe('an interrupt that a call raised', () => {
     const { session } = both.when(resume('r', 2_000));
     expect(session.calls.get('c1')).toMatchObject({ phase: { kind: 'interrupted', interruptId: 'q' } });
     expect(session.calls.get('c2')).toMatchObject({ phase: { kind: 'waiting' } });
-    both.when(resume('other', 2_000)).leadsTo();
+    both.when(resume('other', 2_000)).refused('interrupt_not_found');
   });
 
   it('6.11: siblings run on', () => {

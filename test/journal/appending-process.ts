@@ -30,7 +30,7 @@ const ends = await Promise.allSettled(sessions);
 const after = await Promise.allSettled([
   journal.append([appendOf(keyOf('later'), 0)]),
   collect(journal.read(keyOf('s0'), 0)),
-  journal.list({ tenant: 'acme', kind: 'session', subject: 'ann', onlyUnfinished: false, limit: 1 }),
+  journal.list({ tenant: 'acme', kind: 'call', subject: 'ann', onlyUnfinished: false, limit: 1 }),
 ]);
 await journal.close();
 const reasons = (settled: readonly PromiseSettledResult<unknown>[]) =>

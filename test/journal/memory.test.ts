@@ -22,7 +22,7 @@ describe('the memory journal', () => {
     for (const id of ['c', 'a', 'b']) await journal.append([appendOf(keyOf(id), 1, 1, ENDED)]);
     const query = {
       tenant: 'acme',
-      kind: 'session',
+      kind: 'call',
       subject: 'ann',
       onlyUnfinished: false,
       limit: 9,
@@ -46,7 +46,7 @@ describe('the memory journal', () => {
     for (const id of ids) await journal.append([appendOf(keyOf(id), 0, 1, ENDED)]);
     const query = {
       tenant: 'acme',
-      kind: 'session',
+      kind: 'call',
       subject: 'ann',
       onlyUnfinished: false,
       limit: 50,

@@ -1,0 +1,67 @@
+import { create } from '@bufbuild/protobuf';
+import type { ModelCallFinished, ToolCallFinished } from '../../../gen/spindle/v1/event_pb.ts';
+import {
+  type ChatMessage,
+  ChatMessageSchema,
+  PartSchema,
+  Role,
+  type ToolCallPart,
+  type ToolResultPart,
+  ToolResultPartSchema,
+} from '../../../gen/spindle/v1/message_pb.ts';
+import { ContentSchema } from '../../../gen/spindle/v1/result_pb.ts';
+import type { Call } from '../call.ts';
+
+/** The calls that a message holds, in order. */
+export function callsIn({ parts }: ChatMessage): ToolCallPart[] {
+  return parts.flatMap(({ kind }) => (kind.case === 'toolCall' ? [kind.value] : []));
+}
+
+/** The ends of calls that a message holds, in order. */
+export function resultsIn({ parts }: ChatMessage): ToolResultPart[] {
+  return parts.flatMap(({ kind }) => (kind.case === 'toolResult' ? [kind.value] : []));
+}
+
+/** The text of a message, its text blocks joined as they are. */
+export function textOf({ parts }: ChatMessage): string {
+  return parts
+    .flatMap(({ kind }) =>
+      kind.case === 'content' && kind.value.kind.case === 'text' ? [kind.value.kind.value.text] : [],
+    )
+    .join('');
+}
+
+/** The arguments of a call, in the message that holds it; empty where there is none. */
+export function argumentsIn(messages: readonly ChatMessage[], messageId: string, callId: string): string {
+  const message = messages.findLast(({ id }) => id === messageId);
+  return (message && callsIn(message).find((call) => call.callId === callId)?.arguments) ?? '';
+}
+
+/** A message of text. */
+export function textMessage(role: Role, text: string): ChatMessage {
+  const content = create(ContentSchema, { kind: { case: 'text', value: { text } } });
+  return create(ChatMessageSchema, {
+    role,
+    parts: [create(PartSchema, { kind: { case: 'content', value: content } })],
+  });
+}
+
+/** The tool's message that tells a model how a call ended. */
+export function messageOfCall(
+  { callId, name }: Pick<Call, 'callId' | 'name'>,
+  end: ToolCallFinished,
+  id = '',
+): ChatMessage {
+  const value = create(ToolResultPartSchema, { callId, name, outcome: end.outcome });
+  return create(ChatMessageSchema, {
+    id,
+    role: Role.TOOL,
+    parts: [create(PartSchema, { kind: { case: 'toolResult', value } })],
+  });
+}
+
+/** The assistant's message that a model call brought; undefined where it failed, or said nothing. */
+export function messageOfModelCall({ outcome }: ModelCallFinished, id = ''): ChatMessage | undefined {
+  if (outcome.case !== 'response' || outcome.value.message === undefined) return undefined;
+  return { ...outcome.value.message, id };
+}

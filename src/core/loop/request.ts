@@ -1,0 +1,28 @@
+import { create } from '@bufbuild/protobuf';
+import { type ChatMessage, ChatMessageSchema, Role } from '../../../gen/spindle/v1/message_pb.ts';
+import { type RepairedHistory, repairHistory } from '../history.ts';
+import type { CallOutcome } from '../paired-calls.ts';
+import type { Session } from '../session.ts';
+import { textMessage } from './messages.ts';
+
+/**
+ * The messages of the model call that is due or under way: the instructions, then the conversation, or what the
+ * decision sends in its place. Each call in it has exactly one result (6.5).
+ */
+export function requestHistory(session: Session): RepairedHistory {
+  const { conversation, calls } = session;
+  const given = conversation?.turn?.nextModelCall.messages ?? [];
+  const messages = given.length > 0 ? given : (conversation?.messages ?? []);
+  const outcomes = new Map<string, CallOutcome>();
+  for (const { callId, phase } of calls.values()) {
+    if (phase.kind === 'finished') outcomes.set(callId, phase.end.outcome);
+  }
+  const { messages: repaired, repairs } = repairHistory(messages, outcomes);
+  return { messages: withInstructions(repaired, conversation?.agent?.system ?? ''), repairs };
+}
+
+/** Instructions that a conversation brings itself stay where they are. */
+function withInstructions(messages: readonly ChatMessage[], system: string): readonly ChatMessage[] {
+  if (system === '' || messages[0]?.role === Role.SYSTEM) return messages;
+  return [create(ChatMessageSchema, { ...textMessage(Role.SYSTEM, system), id: 'system' }), ...messages];
+}

@@ -1,0 +1,56 @@
+import { create } from '@bufbuild/protobuf';
+import type { Decision } from '../../../gen/spindle/v1/action_pb.ts';
+import type { AgentConfig } from '../../../gen/spindle/v1/agent_pb.ts';
+import { ToolSchema } from '../../../gen/spindle/v1/tool_pb.ts';
+import { agentFault, jsonFault } from '../../core/loop/agent-config.ts';
+import { SUBMIT_RESULT } from '../../core/loop/reserved.ts';
+import { nestedSchema } from '../../schema/nested.ts';
+import type { Schemas } from '../../schema/schemas.ts';
+import { resultFault } from '../results.ts';
+
+/** What is wrong with the schemas, results and sizes that a decision brings; undefined where nothing is. */
+export function decisionContentFault(
+  schemas: Schemas,
+  { agent, actions, messages }: Decision,
+): string | undefined {
+  const config = agent && configFault(schemas, agent);
+  if (config !== undefined) return config;
+  for (const [index, { kind }] of actions.entries()) {
+    if (kind.case === 'toolResult' && kind.value.form.case === 'result') {
+      const fault = resultFault(kind.value.form.value);
+      if (fault !== undefined) return `actions[${index}]: ${fault}`;
+    }
+    if (kind.case === 'subagentSpawn' && kind.value.agent !== undefined) {
+      const fault = configFault(schemas, kind.value.agent);
+      if (fault !== undefined) return `actions[${index}]: ${fault}`;
+    }
+  }
+  for (const [index, { parts }] of messages.entries()) {
+    for (const { kind } of parts) {
+      if (kind.case !== 'toolResult' || kind.value.outcome.case !== 'result') continue;
+      const fault = resultFault(kind.value.outcome.value);
+      if (fault !== undefined) return `messages[${index}]: ${fault}`;
+    }
+  }
+  return undefined;
+}
+
+/** What is wrong with a configuration, its tools' schemas included. */
+export function configFault(schemas: Schemas, agent: AgentConfig): string | undefined {
+  const fault = agentFault(agent);
+  if (fault !== undefined) return fault;
+  for (const tool of agent.tools) {
+    const defined = schemas.define(tool);
+    if (defined.kind === 'refused') return `agent.tools: ${defined.reason}`;
+  }
+  return agent.task && taskFault(schemas, agent.task);
+}
+
+/** What is wrong with the schema of a task; undefined where nothing is. */
+export function taskFault(schemas: Schemas, task: { readonly resultSchemaJson: string }): string | undefined {
+  const fault = jsonFault('task.result_schema_json', task.resultSchemaJson, 'schema');
+  if (fault !== undefined) return fault;
+  const inputSchemaJson = nestedSchema('result', task.resultSchemaJson);
+  const defined = schemas.define(create(ToolSchema, { name: SUBMIT_RESULT, inputSchemaJson }));
+  return defined.kind === 'refused' ? `task.result_schema_json: ${defined.reason}` : undefined;
+}

@@ -1,0 +1,339 @@
+import { create } from '@bufbuild/protobuf';
+import { type InterruptAction, InterruptActionSchema } from '../../../gen/spindle/v1/action_pb.ts';
+import type { AgentConfig, ApprovalPolicy } from '../../../gen/spindle/v1/agent_pb.ts';
+import { ContentSchema, ToolResultSchema } from '../../../gen/spindle/v1/result_pb.ts';
+import {
+  ArgumentRepair,
+  ExecutionMode,
+  type Tool,
+  ToolHandler,
+  type ToolInput,
+  ToolInputSchema,
+} from '../../../gen/spindle/v1/tool_pb.ts';
+import type { PreparedCall } from '../../core/command.ts';
+import { failure } from '../../core/failure.ts';
+import { MAX_SUBAGENT_DEPTH } from '../../core/limits.ts';
+import type { PlannedCall } from '../../core/loop/conversation.ts';
+import { argumentsIn } from '../../core/loop/messages.ts';
+import { CALL_TOOL, SUBMIT_RESULT, TOOL_SEARCH } from '../../core/loop/reserved.ts';
+import { isSafeToRepeat, mergePolicies, type Policy, WORKER_TOOL_POLICY } from '../../core/policy.ts';
+import type { Definition } from '../../schema/definition.ts';
+import { memberText } from '../../schema/member.ts';
+import { inputFailure } from '../dispatch.ts';
+import type { Shared } from '../engine.ts';
+import { matchesGlob } from '../globs.ts';
+import { placementOf, tooLarge } from '../placement.ts';
+import { unknownTool } from '../request.ts';
+import { nearestNames } from '../search.ts';
+import type { SessionRunner } from '../session-runner.ts';
+import { requiresValidInput } from '../terms.ts';
+import type { ToolBox } from './assembly.ts';
+import type { Iterations } from './iterations.ts';
+import { toolSearch } from './tool-search.ts';
+
+/** Bounds of calls that the session's owner runs (4.1): none. */
+const CLIENT_POLICY: Policy = { maxAttempts: 1, initialBackoff: 0, maxBackoff: 0, backoffMultiplier: 1 };
+/** Connector calls (4.1). */
+const CONNECTOR_POLICY: Policy = { ...WORKER_TOOL_POLICY, runTimeout: 60_000 };
+/** Starts of subagents (4.1). */
+const SUBAGENT_POLICY: Policy = {
+  ...WORKER_TOOL_POLICY,
+  runTimeout: undefined,
+  totalTimeout: 3_600_000,
+  maxAttempts: 3,
+};
+
+/** A call on its way to its request. */
+interface Draft {
+  readonly planned: PlannedCall;
+  /** As the model wrote them. */
+  readonly text: string;
+  /** Its response stopped for length within it, perhaps (1.8). */
+  readonly cut: boolean;
+}
+
+/** Finds the tool of each call that a decision started, and checks its arguments (4.11, 6.7, 6.8). */
+export function createPreparation(
+  shared: Shared,
+  iterations: Iterations,
+): (runner: SessionRunner, planned: readonly PlannedCall[]) => void {
+  const { options, definitions, refuse } = shared;
+  const { schemas, clock, workers, observer, policies } = options;
+
+  const prepare = async (runner: SessionRunner, planned: readonly PlannedCall[]): Promise<PreparedCall[]> => {
+    const { conversation } = runner.session;
+    const turn = conversation?.turn;
+    if (conversation === undefined || turn === undefined) return [];
+    const box = await iterations.toolBox(runner);
+    const offered = await iterations.offered(runner.key.tenant, turn.toolSetDigest);
+    const known = new Map<string, Definition>();
+    // What the model has seen comes first: a tool that changed since is called as it was offered (5.11 checks again).
+    for (const definition of [...offered, ...box.own, ...box.tools.map((tool) => tool.definition)]) {
+      if (!known.has(definition.tool.name)) known.set(definition.tool.name, definition);
+    }
+    const drafts = planned.map(
+      (call, index): Draft => ({
+        planned: call,
+        text: argumentsIn(conversation.messages, call.messageId, call.callId),
+        cut: turn.cutShort && index === planned.length - 1,
+      }),
+    );
+    const context: Context = {
+      runner,
+      agent: conversation.agent,
+      depth: conversation.ancestry.length,
+      known,
+      box,
+    };
+    const prepared = drafts.map((draft) => one(draft, context));
+    const used = prepared.flatMap(
+      ({ toolDigest }) => [...known.values()].find(({ digest }) => digest === toolDigest) ?? [],
+    );
+    await definitions.store(runner.key.tenant, used);
+    // One that runs alone would only hold a slot while it waits for its turn.
+    return prepared.some(({ sequential }) => sequential)
+      ? prepared
+      : prepared.map((call) => placed(call, context));
+  };
+
+  const one = (draft: Draft, context: Context): PreparedCall => {
+    const { planned, text } = draft;
+    const spawned = planned.spawn !== undefined;
+    const definition = spawned ? undefined : context.known.get(planned.name);
+    if (spawned) return subagent(draft, context);
+    if (definition === undefined) return unknown(planned, context);
+    if (definition.tool.handler === ToolHandler.ENGINE) return own(draft, definition, context);
+    return found(planned, definition, text, draft.cut, context);
+  };
+
+  /** A call of a tool that the agent has. */
+  const found = (
+    planned: PlannedCall,
+    definition: Definition,
+    text: string,
+    cut: boolean,
+    context: Context,
+    wrapped = false,
+  ): PreparedCall => {
+    const { tool } = definition;
+    const { agent } = context;
+    const input = check(definition, text, cut, agent);
+    const handler = tool.handler === ToolHandler.UNSPECIFIED ? ToolHandler.WORKER : tool.handler;
+    const kind = handler === ToolHandler.SUBAGENT ? agent?.retry?.subagent : agent?.retry?.tool;
+    const call: PreparedCall = {
+      callId: planned.callId,
+      name: tool.name,
+      arguments: wrapped ? text : undefined,
+      toolDigest: definition.digest,
+      input,
+      inputFailure: inputFailure(tool.name, input),
+      policy: policyFor(handler, tool, kind, planned, agent),
+      safeToRepeat: isSafeToRepeat(tool, planned.retry),
+      requireValidInput: requiresValidInput(tool),
+      handler,
+      sequential: tool.executionMode === ExecutionMode.SEQUENTIAL,
+      endsTurn: tool.endsTurn,
+      outcome: undefined,
+      approval: undefined,
+      placement: undefined,
+    };
+    if (handler === ToolHandler.SUBAGENT && context.depth >= MAX_SUBAGENT_DEPTH)
+      return { ...call, outcome: TOO_DEEP };
+    return wantsApproval(agent?.approval, tool) ? { ...call, approval: approval(call, text) } : call;
+  };
+
+  const policyFor = (
+    handler: ToolHandler,
+    tool: Tool,
+    kind: NonNullable<AgentConfig['retry']>['tool'],
+    { retry }: PlannedCall,
+    agent: AgentConfig | undefined,
+  ): Policy => {
+    if (handler === ToolHandler.CLIENT) return CLIENT_POLICY;
+    const widest =
+      handler === ToolHandler.CONNECTOR
+        ? CONNECTOR_POLICY
+        : handler === ToolHandler.SUBAGENT
+          ? SUBAGENT_POLICY
+          : WORKER_TOOL_POLICY;
+    const deployed = handler === ToolHandler.SUBAGENT ? policies?.subagent : policies?.tool;
+    return mergePolicies(widest, policies?.base, deployed, agent?.retry?.base, kind, tool.retry, retry);
+  };
+
+  const check = (
+    definition: Definition,
+    text: string,
+    cut: boolean,
+    agent: AgentConfig | undefined,
+  ): ToolInput => {
+    const own = definition.tool.argumentRepair;
+    const wanted = own === ArgumentRepair.UNSPECIFIED ? agent?.argumentRepair : own;
+    return schemas.checkArguments(definition, text, {
+      repair: wanted === ArgumentRepair.BOUNDED,
+      stoppedForLength: cut,
+    });
+  };
+
+  /** A subagent that a decision starts in its own words: nothing declares it, and nothing has to be checked. */
+  const subagent = ({ planned }: Draft, context: Context): PreparedCall => ({
+    ...bare(planned, create(ToolInputSchema, { status: { case: 'valid', value: {} } })),
+    policy: mergePolicies(
+      SUBAGENT_POLICY,
+      policies?.base,
+      policies?.subagent,
+      context.agent?.retry?.base,
+      context.agent?.retry?.subagent,
+    ),
+    handler: ToolHandler.SUBAGENT,
+    outcome: context.depth >= MAX_SUBAGENT_DEPTH ? TOO_DEEP : undefined,
+  });
+
+  const unknown = (planned: PlannedCall, { known }: Context, name = planned.name): PreparedCall => ({
+    ...bare(planned, create(ToolInputSchema, { status: { case: 'valid', value: {} } })),
+    outcome: { error: unknownTool(name, nearestNames([...known.keys()], name, NEAREST_NAMES)) },
+  });
+
+  /** The engine's own tools answer at once, or become the call that they name (6.8, 6.12). */
+  const own = (draft: Draft, definition: Definition, context: Context): PreparedCall => {
+    const { planned, text, cut } = draft;
+    const input = check(definition, text, cut, context.agent);
+    const { tool } = definition;
+    const call: PreparedCall = {
+      ...bare(planned, input),
+      toolDigest: definition.digest,
+      endsTurn: tool.endsTurn,
+      handler: ToolHandler.ENGINE,
+    };
+    const error = inputFailure(tool.name, input);
+    if (error !== undefined) return { ...call, outcome: { error } };
+    const value = input.status.case === 'valid' ? (input.status.value.repairedJson ?? text) : text;
+    switch (tool.name) {
+      case TOOL_SEARCH: {
+        const query = JSON.parse(memberText(value, 'query') ?? '""') as string;
+        return { ...call, outcome: { result: toolSearch(context.agent, context.box, query) } };
+      }
+      case SUBMIT_RESULT:
+        return { ...call, outcome: { result: submitted(memberText(value, 'result') ?? 'null') } };
+      case CALL_TOOL: {
+        const name = JSON.parse(memberText(value, 'name') ?? '""') as string;
+        const target = context.box.tools.find((each) => each.definition.tool.name === name)?.definition;
+        if (target === undefined) return unknown(planned, context, name);
+        return found(planned, target, memberText(value, 'arguments') ?? '', cut, context, true);
+      }
+      default:
+        return unknown(planned, context);
+    }
+  };
+
+  /** The call with a worker, where one is free. */
+  const placed = (call: PreparedCall, { runner, known }: Context): PreparedCall => {
+    const needsWorker = call.handler === ToolHandler.WORKER || call.handler === ToolHandler.CONNECTOR;
+    const refused =
+      call.inputFailure !== undefined && (call.requireValidInput || call.handler !== ToolHandler.WORKER);
+    if (!needsWorker || refused || call.outcome !== undefined || call.approval !== undefined) return call;
+    const { tenant, sessionId } = runner.key;
+    const text = call.arguments ?? argumentsOf(runner, call.callId);
+    const reservation = workers.reserve(tenant, call.name, sessionId);
+    if (reservation === undefined) return call;
+    const asked = { name: call.name, arguments: text, toolDigest: call.toolDigest, input: call.input };
+    const placement = placementOf(reservation, asked, options);
+    const error = tooLarge(reservation, asked, placement);
+    if (error === undefined) return { ...call, placement };
+    workers.release(reservation.leaseToken);
+    return known.size === 0 ? call : { ...call, outcome: { error } };
+  };
+
+  return (runner, planned) => {
+    prepare(runner, planned).then(
+      (calls) => request(runner, calls),
+      (error: unknown) => {
+        const refusal = refuse(error);
+        if (refusal === undefined) observer.report('error', 'preparation_failed', { error: String(error) });
+        const message = refusal?.message ?? 'the engine could not prepare the call';
+        const valid = create(ToolInputSchema, { status: { case: 'valid', value: {} } });
+        request(
+          runner,
+          planned.map((call) => ({ ...bare(call, valid), outcome: { error: failure('internal', message) } })),
+        );
+      },
+    );
+  };
+
+  function request(runner: SessionRunner, calls: readonly PreparedCall[]): void {
+    runner.send({ kind: 'request_calls', at: clock.now(), calls }, (outcome) => {
+      for (const { callId, placement } of calls) {
+        if (placement === undefined) continue;
+        const leases = outcome.ok ? (outcome.value.session.calls.get(callId)?.leases ?? []) : [];
+        if (!leases.some(({ token }) => token === placement.leaseToken))
+          workers.release(placement.leaseToken);
+      }
+    });
+  }
+}
+
+interface Context {
+  readonly runner: SessionRunner;
+  readonly agent: AgentConfig | undefined;
+  /** Parent sessions. */
+  readonly depth: number;
+  readonly known: ReadonlyMap<string, Definition>;
+  readonly box: ToolBox;
+}
+
+const NEAREST_NAMES = 3;
+
+const TOO_DEEP = {
+  error: failure(
+    'refused',
+    `Agents may start agents ${MAX_SUBAGENT_DEPTH} levels deep, and no deeper. Do it without another agent.`,
+  ),
+};
+
+/** A call of a tool that nobody has declared. */
+function bare({ callId, name }: PlannedCall, input: ToolInput): PreparedCall {
+  return {
+    callId,
+    name,
+    arguments: undefined,
+    toolDigest: '',
+    input,
+    inputFailure: undefined,
+    policy: WORKER_TOOL_POLICY,
+    safeToRepeat: false,
+    requireValidInput: false,
+    handler: ToolHandler.WORKER,
+    sequential: false,
+    endsTurn: false,
+    outcome: undefined,
+    approval: undefined,
+    placement: undefined,
+  };
+}
+
+function submitted(valueJson: string) {
+  const content = create(ContentSchema, {
+    kind: { case: 'text', value: { text: 'The result is accepted.' } },
+  });
+  return create(ToolResultSchema, { structuredJson: valueJson, content: [content], endsTurn: true });
+}
+
+/** By name, or because it may destroy something and does not say that it does not (6.11). */
+function wantsApproval(policy: ApprovalPolicy | undefined, { name, annotations }: Tool): boolean {
+  if (policy === undefined) return false;
+  if (policy.names.some((glob) => matchesGlob(glob, name))) return true;
+  return policy.destructive && annotations?.destructive !== false && annotations?.readOnly !== true;
+}
+
+/** What runs is what was shown: the arguments are in the question, byte for byte (6.11). */
+function approval({ callId, name }: PreparedCall, text: string): InterruptAction {
+  const payloadJson = JSON.stringify({ tool: name, arguments: text });
+  return create(InterruptActionSchema, { callId, reason: 'approval', payloadJson });
+}
+
+function argumentsOf(runner: SessionRunner, callId: string): string {
+  const { conversation } = runner.session;
+  const planned = conversation?.turn?.plan.find((each) => each.callId === callId);
+  return conversation === undefined || planned === undefined
+    ? ''
+    : argumentsIn(conversation.messages, planned.messageId, callId);
+}

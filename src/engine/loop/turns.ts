@@ -1,0 +1,131 @@
+import type { AgentConfig } from '../../../gen/spindle/v1/agent_pb.ts';
+import { ModelHandler } from '../../../gen/spindle/v1/agent_pb.ts';
+import type { Caller } from '../../../gen/spindle/v1/call_pb.ts';
+import { Role } from '../../../gen/spindle/v1/message_pb.ts';
+import type { StartTurnRequest } from '../../../gen/spindle/v1/session_service_pb.ts';
+import type { TurnInput } from '../../../gen/spindle/v1/trigger_pb.ts';
+import type { StartTurn } from '../../core/command.ts';
+import { resultsIn } from '../../core/loop/messages.ts';
+import { accepted, type Outcome, refused } from '../../core/refusal.ts';
+import type { Session } from '../../core/session.ts';
+import { readFailure, readResult } from '../answers.ts';
+import type { Shared } from '../engine.ts';
+import { idFault } from '../request.ts';
+import { type Conversations, type Opening, send } from './conversations.ts';
+import { taskFault } from './decision-content.ts';
+import { storeMessage } from './message-bytes.ts';
+import { inputFault, withoutResults } from './turn-input.ts';
+
+export interface TurnRequest {
+  readonly request: StartTurnRequest;
+  readonly traceContext: Readonly<Record<string, string>>;
+}
+
+export interface StartedTurn {
+  readonly turnId: string;
+  readonly queued: boolean;
+  /** The same turn id had started it before, or the input went to the running turn. */
+  readonly existing: boolean;
+  /** The event before the turn's first; 0 while it is queued. */
+  readonly turnAfterSequence: number;
+  /** The event before what this request led to: from there, somebody who knows the turn goes on. */
+  readonly afterSequence: number;
+}
+
+/** Starts turns, or returns those that the same turn ids started (6.14). */
+export function createTurns(shared: Shared, opening: Opening): Conversations['startTurn'] {
+  const { options, sessions, definitions } = shared;
+  const { clock, random, schemas, blobs, models } = options;
+
+  const settlements = async (
+    session: Session,
+    tenant: string,
+    input: TurnInput,
+  ): Promise<Outcome<StartTurn['settlements']>> => {
+    if (input.kind.case !== 'messages') return accepted([]);
+    const results = input.kind.value.messages.filter(({ role }) => role === Role.TOOL).flatMap(resultsIn);
+    const settled: StartTurn['settlements'][number][] = [];
+    for (const { callId, outcome } of results) {
+      const call = session.calls.get(callId);
+      if (outcome.case === 'error') {
+        settled.push({ callId, answer: { kind: 'failure', failure: readFailure(outcome.value) } });
+      } else if (outcome.case === 'result') {
+        const definition = await definitions.load(tenant, call?.toolDigest ?? '');
+        const answer = await readResult(outcome.value, { schemas, blobs, tenant, definition });
+        if (answer.kind === 'unfit')
+          return refused('invalid_request', `the result of ${callId}: ${answer.reason}`);
+        settled.push({ callId, answer });
+      }
+    }
+    return accepted(settled);
+  };
+
+  const stored = async (input: TurnInput | undefined, tenant: string): Promise<TurnInput | undefined> => {
+    if (input?.kind.case !== 'messages') return input;
+    const messages = await Promise.all(
+      input.kind.value.messages.map((message) => storeMessage(message, tenant, blobs)),
+    );
+    return { ...input, kind: { case: 'messages', value: { ...input.kind.value, messages } } };
+  };
+
+  /** Why the turn's first model call could not be made; a turn that nobody can serve does not start. */
+  const modelFault = (agent: AgentConfig | undefined): string | undefined => {
+    if (agent === undefined || agent.modelHandler === ModelHandler.WORKER) return undefined;
+    return models === undefined ? 'this engine has no model providers' : models.fault(agent.model);
+  };
+
+  return async (caller: Caller, { request, traceContext }) => {
+    const { input, task } = request;
+    const fault =
+      (request.turnId === '' ? undefined : idFault('turn_id', request.turnId)) ??
+      inputFault(schemas, input) ??
+      (task && taskFault(schemas, task));
+    if (fault !== undefined || input === undefined)
+      return refused('invalid_request', fault ?? 'input is not set');
+    if (shared.stopping !== undefined) return { ok: false, refusal: shared.stopping };
+    const found = await opening.open(caller, request.sessionId);
+    if (!found.ok) return found;
+    const { runner, conversation } = found.value;
+    try {
+      const { tenant } = runner.key;
+      const ends = await settlements(runner.session, tenant, input);
+      if (!ends.ok) return ends;
+      const rest = withoutResults(input);
+      const noModel =
+        rest === undefined || conversation.turns.has(request.turnId)
+          ? undefined
+          : modelFault(conversation.agent);
+      if (noModel !== undefined) return refused('model_unavailable', noModel);
+      const running = runner.session.conversation?.turn?.turnId ?? '';
+      if (rest === undefined && running === '' && !conversation.turns.has(request.turnId)) {
+        return refused(
+          'call_not_open',
+          'no turn is running, so that no call of the session waits for a result',
+        );
+      }
+      const turnId = rest === undefined ? running : request.turnId === '' ? random.token() : request.turnId;
+      const afterSequence = runner.session.sequence;
+      const done = await send(runner, {
+        kind: 'start_turn',
+        at: clock.now(),
+        turnId: rest === undefined ? `results of ${random.token()}` : turnId,
+        input: await stored(rest, tenant),
+        task,
+        queue: request.queue,
+        origin: { caller, traceContext },
+        settlements: ends.value,
+      });
+      if (!done.ok) return done;
+      const record = done.value.session.conversation?.turns.get(turnId);
+      return accepted({
+        turnId,
+        queued: record?.queued ?? false,
+        existing: rest === undefined || !done.value.changed,
+        turnAfterSequence: record?.afterSequence ?? 0,
+        afterSequence,
+      });
+    } finally {
+      sessions.release(runner);
+    }
+  };
+}
