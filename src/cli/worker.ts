@@ -130,6 +130,12 @@ function statusText(status: WorkerStatus, address: string): string | undefined {
       return `A call was given back: ${status.reason}`;
     case 'handler_stuck':
       return `${status.toolName} still runs for call ${status.callId}, which has ended: listen to context.signal.`;
+    case 'decision_refused':
+      return `The decision of ${status.agentId} about ${status.trigger} was refused: ${status.reason}`;
+    case 'decision_failed':
+      return `No decision about ${status.trigger}: ${status.reason}`;
+    case 'decider_stuck':
+      return `${status.agentId} still decides about ${status.trigger}, for which nobody waits: listen to context.signal.`;
     case 'warning':
       return status.message;
     case 'draining':

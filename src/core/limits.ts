@@ -153,6 +153,19 @@ export const UNREAD_RECHECK_MS = 10;
 /** How often a drain looks whether the journal has recorded the last reservations: about one commit (5.9). */
 export const DRAIN_RECHECK_MS = 2;
 
+// Deciders (AgentBinding).
+
+/** Agents that one worker may bind: its hello has to fit a message. */
+export const MAX_AGENTS_PER_WORKER = 100;
+/** A configuration is recorded whenever it changes, and may go with each dispatch of its agent. */
+export const MAX_AGENT_CONFIG_BYTES = 1 * MIB;
+/** Tools declared in one configuration: a model chooses badly among hundreds, and the catalog has room for more. */
+export const MAX_TOOLS_PER_AGENT = 500;
+/** Deltas of one frame that are passed on; a model writes some hundred tokens a second, and more is no live text … */
+export const MAX_DELTAS_PER_FRAME = 1_000;
+/** … and their text, in UTF-16 code units. What is beyond is left out: the response brings all of it. */
+export const MAX_DELTA_CHARS = 64 * KIB;
+
 // The engine.
 
 /** The longest timer of the platform, 24 days; longer waits take several, since Node fires a longer timer at once. */

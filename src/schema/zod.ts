@@ -18,6 +18,16 @@ export type SchemaSide = 'input' | 'output';
  * Throws an Error that names the path where JSON Schema cannot express the schema (2.5).
  */
 export function jsonSchemaOf(schema: z.ZodType, side: SchemaSide = 'input'): JsonSchema {
+  const converted = convert(schema, side);
+  return side === 'input' ? withObjectRoot(converted) : converted;
+}
+
+/** The JSON Schema of any value that a Zod schema takes: the result of a task need not be an object (6.12). */
+export function valueSchemaOf(schema: z.ZodType): JsonSchema {
+  return convert(schema, 'input');
+}
+
+function convert(schema: z.ZodType, side: SchemaSide): Record<string, unknown> {
   if (typeof schema.toJSONSchema !== 'function') {
     throw new Error(
       'this schema has no JSON Schema converter: use the `zod` package of version 4, or give `jsonSchema` beside the schema',
@@ -31,8 +41,7 @@ export function jsonSchemaOf(schema: z.ZodType, side: SchemaSide = 'input'): Jso
     },
   });
   // The converter adds the validator of the Standard Schema interface, which is no part of the JSON.
-  const plain: Record<string, unknown> = { ...converted };
-  return side === 'input' ? withObjectRoot(plain) : plain;
+  return { ...converted };
 }
 
 /** A JSON Pointer into the converted schema, or `the root`. */

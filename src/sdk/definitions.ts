@@ -24,7 +24,7 @@ export {
   toToolResult,
 } from './result.ts';
 export { defineClientTool, defineTool, type Tool } from './tool.ts';
-export { ToolError, type ToolErrorOptions } from './tool-error.ts';
+export { ModelError, ToolError, type ToolErrorOptions } from './tool-error.ts';
 export type {
   AnnotationOptions,
   ClientToolOptions,

@@ -37,7 +37,7 @@ export async function handle(
 }
 
 /** Only the abort itself, or what a platform function makes of it: a handler may fail for its own reasons. */
-function stoppedBecauseAsked(thrown: unknown, signal: AbortSignal): boolean {
+export function stoppedBecauseAsked(thrown: unknown, signal: AbortSignal): boolean {
   if (!signal.aborted) return false;
   return thrown === signal.reason || (thrown instanceof Error && thrown.name === 'AbortError');
 }

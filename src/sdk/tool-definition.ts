@@ -13,8 +13,9 @@ import { MAX_ATTEMPTS, MAX_POLICY_DURATION_MS, MAX_TOOL_NAME_CHARS } from '../co
 import { duration } from '../core/time.ts';
 import { type JsonSchema, jsonSchemaOf } from '../schema/zod.ts';
 import { jsonText } from './json.ts';
+import { type Members, refuseUnknown } from './known-members.ts';
 import { messageOf } from './tool-error.ts';
-import type { OutputSchema, RetryOptions, ToolTraits } from './tool-options.ts';
+import type { AnnotationOptions, OutputSchema, RetryOptions, ToolTraits } from './tool-options.ts';
 
 /** The schemas of a tool, as its author gave them. */
 export interface ToolSchemas {
@@ -50,7 +51,7 @@ export function definitionOf(
     executionMode: EXECUTION_MODES[traits.executionMode ?? 'unspecified'],
     ...(traits.annotations === undefined
       ? {}
-      : { annotations: { ...traits.annotations, title: traits.annotations.title ?? '' } }),
+      : { annotations: { ...knownAnnotations(traits.annotations), title: traits.annotations.title ?? '' } }),
     ...(traits.retry === undefined
       ? {}
       : { retry: within('retry', () => retryPolicyOf(traits.retry ?? {})) }),
@@ -58,6 +59,18 @@ export function definitionOf(
     endsTurn: traits.endsTurn ?? false,
     invalidInputHandling: INVALID_INPUT[traits.invalidInput ?? 'unspecified'],
   });
+}
+
+function knownAnnotations(annotations: AnnotationOptions): AnnotationOptions {
+  const members: Members<AnnotationOptions> = {
+    title: true,
+    readOnly: true,
+    destructive: true,
+    idempotent: true,
+    openWorld: true,
+  };
+  refuseUnknown(annotations, members, 'annotations');
+  return annotations;
 }
 
 const EXECUTION_MODES = {
@@ -102,8 +115,20 @@ export function isZod(schema: OutputSchema): schema is z.ZodType {
   return schema !== undefined && '~standard' in schema;
 }
 
+const RETRY_MEMBERS: Members<RetryOptions> = {
+  queueTimeoutMs: true,
+  runTimeoutMs: true,
+  totalTimeoutMs: true,
+  heartbeatTimeoutMs: true,
+  maxAttempts: true,
+  initialBackoffMs: true,
+  maxBackoffMs: true,
+  backoffMultiplier: true,
+};
+
 /** The message of a policy. Throws an Error that names the bound that is out of range (4.1). */
 export function retryPolicyOf(options: RetryOptions): RetryPolicy {
+  refuseUnknown(options, RETRY_MEMBERS, 'a policy');
   const length = (name: keyof RetryOptions) => {
     const value = options[name];
     if (value === undefined) return undefined;

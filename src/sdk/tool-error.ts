@@ -20,7 +20,7 @@ export interface ToolErrorOptions extends ErrorOptions {
  *     throw new ToolError('The station is down for a minute.', { retryable: true, retryAfterMs: 60_000 });
  */
 export class ToolError extends Error {
-  override readonly name = 'ToolError';
+  override readonly name: string = 'ToolError';
   readonly code: string;
   readonly retryable: boolean;
   readonly retryAfterMs: Millis | undefined;
@@ -36,17 +36,36 @@ export class ToolError extends Error {
 }
 
 /**
+ * What a model handler throws to fail its attempt on purpose.
+ *
+ *     throw new ModelError('Too many requests.', { code: 'rate_limited', retryable: true });
+ */
+export class ModelError extends ToolError {
+  /** The code where none is given. */
+  static readonly code = 'provider_error';
+  override readonly name = 'ModelError';
+
+  constructor(message: string, options: ToolErrorOptions = {}) {
+    super(message, { code: ModelError.code, ...options });
+  }
+}
+
+/**
  * The failure that whatever a handler threw becomes. An error that is no ToolError keeps its message alone:
  * its stack is for the worker's own logs, and nobody said that trying again would help.
+ *
+ * @param unnamed the code of an error that names none
  */
-export function failureOf(thrown: unknown): Failure {
+export function failureOf(thrown: unknown, unnamed = 'tool_error'): Failure {
   const { name } = typeof thrown === 'object' && thrown !== null ? (thrown as { name?: unknown }) : {};
   // By name as well: a worker may have loaded this package twice.
-  const meant = thrown instanceof ToolError || (thrown instanceof Error && name === 'ToolError');
-  if (!meant) return create(FailureSchema, { code: 'tool_error', message: messageOf(thrown) });
+  const meant =
+    thrown instanceof ToolError ||
+    (thrown instanceof Error && (name === 'ToolError' || name === 'ModelError'));
+  if (!meant) return create(FailureSchema, { code: unnamed, message: messageOf(thrown) });
   const { code, message, retryable, retryAfterMs, detail } = thrown as ToolError;
   return create(FailureSchema, {
-    code: code === '' ? 'tool_error' : code,
+    code: code === '' ? unnamed : code,
     message,
     retryable,
     ...(retryAfterMs === undefined ? {} : { retryAfter: duration(retryAfterMs) }),

@@ -6,6 +6,7 @@ import { MAX_IN_FLIGHT } from '../core/limits.ts';
 import type { ToolContext } from './context.ts';
 import { handle } from './handle.ts';
 import type { InvalidInput } from './invalid-input.ts';
+import { type Members, refuseUnknown } from './known-members.ts';
 import type { AnswerOutcome, Handler } from './outcome.ts';
 import type { HandlerHooks } from './tool-context.ts';
 import { definitionOf, isZod, type ToolSchemas } from './tool-definition.ts';
@@ -59,6 +60,7 @@ export function defineTool<Schema extends z.ZodType, Output extends OutputSchema
   options: ZodToolOptions<Schema, Output>,
 ): Tool<z.input<Schema>, ResultValue<Output>>;
 export function defineTool(options: ErasedOptions): Tool {
+  refuseUnknown(options, TOOL_MEMBERS, `tool ${options.name}`);
   const { maxConcurrency = 0 } = options;
   if (!Number.isInteger(maxConcurrency) || maxConcurrency < 0 || maxConcurrency > MAX_IN_FLIGHT) {
     throw new Error(
@@ -99,8 +101,36 @@ interface ErasedOptions extends ToolTraits, ToolSchemas {
   describeCompletedActivity?(params: unknown, result: unknown): string;
 }
 
+const CLIENT_TOOL_MEMBERS: Members<ClientToolOptions> = {
+  name: true,
+  description: true,
+  strict: true,
+  namespace: true,
+  namespaceDescription: true,
+  defer: true,
+  executionMode: true,
+  annotations: true,
+  retry: true,
+  argumentRepair: true,
+  invalidInput: true,
+  endsTurn: true,
+  schema: true,
+  jsonSchema: true,
+  outputSchema: true,
+};
+
+const TOOL_MEMBERS: Members<ErasedOptions> = {
+  ...CLIENT_TOOL_MEMBERS,
+  maxConcurrency: true,
+  execute: true,
+  onInvalidInput: true,
+  describeActivity: true,
+  describeCompletedActivity: true,
+};
+
 /** Defines a tool that the owner of a session runs: it is declared here and settled by a client (6.9). */
 export function defineClientTool(options: ClientToolOptions): Tool {
+  refuseUnknown(options, CLIENT_TOOL_MEMBERS, `tool ${options.name}`);
   return Object.freeze({
     name: options.name,
     definition: definitionOf(options, options, 'client'),

@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { ToolSchema } from '../../gen/spindle/v1/tool_pb.ts';
+import { refuseUnknown } from './known-members.ts';
 import type { Tool } from './tool.ts';
 
 export interface ToolchainOptions {
@@ -21,6 +22,7 @@ export interface Toolchain {
 /** Groups tools. Throws an Error for an empty id, a name that comes twice, or a tool with another namespace. */
 export function defineToolchain(options: ToolchainOptions): Toolchain {
   const { id, description } = options;
+  refuseUnknown(options, { id: true, description: true, tools: true }, `toolchain ${id}`);
   if (id.trim() === '') throw new Error('a toolchain needs an id: it is the namespace of its tools');
   for (const { name, definition } of options.tools) {
     if (definition.namespace !== '' && definition.namespace !== id) {

@@ -10,6 +10,7 @@ import {
 } from '../core/limits.ts';
 import { accepted, type Outcome, refused } from '../core/refusal.ts';
 import { duration } from '../core/time.ts';
+import { type Bindings, readBindings } from './agents.ts';
 import { helloFault, type Offers, readOffers } from './hello.ts';
 import { declaredIdOf, type Instance, type Link, processName } from './instance.ts';
 import { idleAway, instanceKey, newInstance, type Registry } from './registry.ts';
@@ -44,6 +45,7 @@ export async function connect(
     return refused('overloaded', `the engine has ${MAX_WORKERS} workers, which is its limit`);
   }
   const offers = readOffers(hello.tools, options.schemas);
+  const bindings = readBindings(hello.agents, options.schemas);
   await registry.listener.declared(tenant, offers.definitions);
 
   const earlier = instances.get(key);
@@ -58,8 +60,12 @@ export async function connect(
   instances.set(key, instance);
   occupy(registry, instance, hello);
   enlist(registry, instance, hello, offers, link);
+  bind(registry, instance, bindings);
   const resumeToken = options.resumeTokens.issue(tenant, hello.instanceId, process);
-  return accepted({ instance, welcome: welcome(registry, instance, hello, offers, resumeToken) });
+  return accepted({
+    instance,
+    welcome: welcome(registry, instance, hello, [...offers.refused, ...bindings.refused], resumeToken),
+  });
 }
 
 /** A new process came under the name of older ones: what those held is lost (4.6). */
@@ -135,11 +141,26 @@ export function offer(registry: Registry, instance: Instance, { offers, refused,
     observer.report('info', 'tool_remark', { worker, tool: name, remark });
 }
 
+/** Puts what a worker binds into force, in place of what it had bound on an older stream. */
+function bind(registry: Registry, instance: Instance, { bound, refused }: Bindings): void {
+  const before = [...instance.agents.keys()];
+  instance.agents.clear();
+  for (const [agentId, agent] of bound) instance.agents.set(agentId, agent);
+  registry.bindings.update(instance, before);
+  for (const { name, reason } of refused) {
+    registry.options.observer.report('warn', 'tool_refused', {
+      worker: instance.workerName,
+      tool: name,
+      reason,
+    });
+  }
+}
+
 function welcome(
   registry: Registry,
   instance: Instance,
   hello: Hello,
-  offers: Offers,
+  refused: Offers['refused'],
   resumeToken: string,
 ): Welcome {
   const { random, resumeGraceMs = RESUME_GRACE_MS } = registry.options;
@@ -153,6 +174,6 @@ function welcome(
     abandon: hello.held
       .map(({ leaseToken }) => leaseToken)
       .filter((token) => instance.leases.get(token)?.stuck !== false),
-    refusedTools: offers.refused.map(({ name, reason }) => ({ name, reason })),
+    refusedTools: refused.map(({ name, reason }) => ({ name, reason })),
   });
 }

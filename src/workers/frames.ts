@@ -3,12 +3,20 @@ import {
   DrainReplySchema,
   type Heartbeat,
   HeartbeatReplySchema,
+  type ModelDelta,
+  ModelDeltaSchema,
   type Reject,
   type SetTools,
   ToolsReplySchema,
   type WorkerFrame,
 } from '../../gen/spindle/v1/worker_service_pb.ts';
-import { DRAIN_RECHECK_MS, MAX_PAUSED_SESSIONS, REJECT_PAUSE_MS } from '../core/limits.ts';
+import {
+  DRAIN_RECHECK_MS,
+  MAX_DELTA_CHARS,
+  MAX_DELTAS_PER_FRAME,
+  MAX_PAUSED_SESSIONS,
+  REJECT_PAUSE_MS,
+} from '../core/limits.ts';
 import { type Refusal, refused } from '../core/refusal.ts';
 import { sessionOfLease } from '../core/session.ts';
 import { type Millis, millisOf } from '../core/time.ts';
@@ -145,6 +153,8 @@ export function createFrameHandler({
         instance.draining = true;
         observer.report('info', 'worker_drains', { worker: instance.workerName, reason: kind.value.reason });
         confirmDrain();
+        // A decision that waited for it alone waits for nobody now.
+        listener.available(tenant);
         return;
       case 'setTools': {
         const fault = toolsFault('set_tools.tools', kind.value.tools);
@@ -155,7 +165,14 @@ export function createFrameHandler({
         }
         return;
       }
-      case 'modelDelta':
+      case 'modelDelta': {
+        // Lossy, so one for a dispatch that has ended or that another process holds is dropped without a word.
+        const held = instance.leases.get(kind.value.leaseToken);
+        if (held !== undefined && held.sequence > 0 && !held.stuck) {
+          listener.modelDelta(instance, bounded(kind.value));
+        }
+        return;
+      }
       case undefined:
         // Newer workers may say more; that is no reason to lose them (5.12).
         if (++unknownFrames === 1) observer.report('info', 'unknown_frame', { worker: instance.workerName });
@@ -176,4 +193,15 @@ export function createFrameHandler({
     if (reserved) clock.alarm(clock.now() + DRAIN_RECHECK_MS, confirmDrain);
     else link.outbox.push({ case: 'drainReply', value: create(DrainReplySchema) });
   }
+}
+
+/** The first deltas of a frame, as far as the bounds reach: one frame must not flood those who watch. */
+function bounded(frame: ModelDelta): ModelDelta {
+  let chars = 0;
+  const end = frame.deltas.findIndex(({ kind }, index) => {
+    const { value } = kind;
+    chars += typeof value === 'string' ? value.length : (value?.arguments.length ?? 0);
+    return index >= MAX_DELTAS_PER_FRAME || chars > MAX_DELTA_CHARS;
+  });
+  return end < 0 ? frame : create(ModelDeltaSchema, { ...frame, deltas: frame.deltas.slice(0, end) });
 }

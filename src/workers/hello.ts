@@ -9,6 +9,7 @@ import {
 } from '../core/limits.ts';
 import type { Definition } from '../schema/definition.ts';
 import type { Schemas } from '../schema/schemas.ts';
+import { agentsFault } from './agents.ts';
 import type { Offer } from './instance.ts';
 
 /** What is wrong with a hello, so wrong that the stream ends; undefined where nothing is. */
@@ -28,7 +29,9 @@ export function helloFault(hello: Hello): string | undefined {
     return `hello.max_message_bytes must be at least ${MIN_MESSAGE_BYTES}, or 0 for ${MAX_MESSAGE_BYTES}`;
   }
   return (
-    capacityFault('hello.max_in_flight', hello.maxInFlight ?? 0) ?? toolsFault('hello.tools', hello.tools)
+    capacityFault('hello.max_in_flight', hello.maxInFlight ?? 0) ??
+    toolsFault('hello.tools', hello.tools) ??
+    agentsFault(hello.agents)
   );
 }
 

@@ -1,5 +1,6 @@
 import type { Instant } from '../core/time.ts';
 import type { Definition } from '../schema/definition.ts';
+import type { BoundAgent } from './agents.ts';
 import type { Outbox } from './outbox.ts';
 
 /**
@@ -19,6 +20,8 @@ export interface Instance {
   /** Orders declarations: the definition in force is that of the newest (5.11). */
   declaration: number;
   readonly offers: Map<string, Offer>;
+  /** The agents for which it decides, by their ids. */
+  readonly agents: Map<string, BoundAgent>;
   /** What it holds, by lease token: reserved, written, or stuck after the engine ended the dispatch. */
   readonly leases: Map<string, HeldDispatch>;
   /** Answers that the engine has not acknowledged yet. */
@@ -75,8 +78,11 @@ export interface Pause {
 
 export interface HeldDispatch {
   readonly leaseToken: string;
-  /** Empty where an earlier process of the engine dispatched it: then it may be any tool's. */
-  readonly toolName: string;
+  /**
+   * The offered tool that it runs; undefined for what an agent's decider was given. Empty where an earlier process
+   * of the engine dispatched it: then it may be any tool's.
+   */
+  readonly toolName: string | undefined;
   /** The stream it is bound to: written there or never (4.3). */
   readonly streamNumber: number;
   /** Its place on that stream; 0 until it is written. */
@@ -85,16 +91,20 @@ export interface HeldDispatch {
   stuck: boolean;
 }
 
-/** Whether a worker may be given one more dispatch of a tool now. */
-export function canTake(instance: Instance, toolName: string, sessionId: string, now: Instant): boolean {
+/** Whether a worker may be given one more dispatch of a session now: tools and decisions share its slots (5.4). */
+export function hasRoom(instance: Instance, sessionId: string, now: Instant): boolean {
   const { link, draining, leases, maxInFlight } = instance;
   if (link === undefined || !link.ready || link.outbox.blocked || draining || leases.size >= maxInFlight)
     return false;
-  const offer = instance.offers.get(toolName);
-  if (offer === undefined) return false;
-  if (offer.maxConcurrency > 0 && running(instance, toolName) >= offer.maxConcurrency) return false;
   const pause = instance.pauses.get(sessionId);
   return pause === undefined || pause.until <= now;
+}
+
+/** Whether a worker may be given one more dispatch of a tool that it offers. */
+export function canTake(instance: Instance, toolName: string, sessionId: string, now: Instant): boolean {
+  const offer = instance.offers.get(toolName);
+  if (offer === undefined || !hasRoom(instance, sessionId, now)) return false;
+  return offer.maxConcurrency === 0 || running(instance, toolName) < offer.maxConcurrency;
 }
 
 function running(instance: Instance, toolName: string): number {

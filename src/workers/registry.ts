@@ -4,6 +4,7 @@ import { leaseTokenOf } from '../core/session.ts';
 import { duration, type Millis } from '../core/time.ts';
 import type {
   Clock,
+  DeciderReservation,
   ExpectedLease,
   Observer,
   Random,
@@ -12,8 +13,9 @@ import type {
   WorkersListener,
 } from '../engine/ports.ts';
 import type { Schemas } from '../schema/schemas.ts';
+import { type BindingIndex, createBindingIndex } from './bindings.ts';
 import { type Catalog, createCatalog } from './catalog.ts';
-import type { HeldDispatch, Instance } from './instance.ts';
+import { canTake, type HeldDispatch, hasRoom, type Instance, type Link } from './instance.ts';
 import type { ResumeTokens } from './resume-token.ts';
 import { select } from './selection.ts';
 
@@ -41,6 +43,7 @@ export function idleAway(instances: ReadonlyMap<string, Instance>): Instance | u
 export interface Registry extends Workers {
   readonly options: RegistryOptions;
   readonly catalog: Catalog;
+  readonly bindings: BindingIndex;
   readonly listener: WorkersListener;
   /** Every worker process that is connected, or may come back. */
   readonly instances: Map<string, Instance>;
@@ -62,6 +65,7 @@ export function instanceKey(tenant: string, instanceId: string): string {
 export function createRegistry(options: RegistryOptions): Registry {
   const { clock, random, observer, resumeGraceMs = RESUME_GRACE_MS } = options;
   const catalog = createCatalog();
+  const bindings = createBindingIndex();
   const instances = new Map<string, Instance>();
   /** Whose slot a lease takes. */
   const holders = new Map<string, Instance>();
@@ -71,6 +75,7 @@ export function createRegistry(options: RegistryOptions): Registry {
   const registry: Registry = {
     options,
     catalog,
+    bindings,
     instances,
     get listener() {
       if (listener === undefined)
@@ -88,18 +93,25 @@ export function createRegistry(options: RegistryOptions): Registry {
 
     reserve(tenant, toolName, sessionId, last): Reservation | undefined {
       const serving = catalog.serving(tenant, toolName);
-      const instance = select(serving, { toolName, sessionId, last, now: clock.now() }, random);
+      const now = clock.now();
+      const takes = (candidate: Instance) => canTake(candidate, toolName, sessionId, now);
+      const instance = select(serving, { takes, last }, random);
       const definition = instance?.offers.get(toolName)?.definition;
       if (instance?.link === undefined || definition === undefined) return undefined;
-      const leaseToken = leaseTokenOf(random.token(), sessionId);
-      const { streamNumber } = instance.link;
-      registry.hold(instance, { leaseToken, toolName, streamNumber, sequence: 0, stuck: false });
-      const { instanceId, workerName, maxMessageBytes } = instance;
-      return { leaseToken, instanceId, streamNumber, workerName, definition, maxMessageBytes };
+      return { ...take(instance, instance.link, toolName, sessionId), definition };
     },
 
-    binding: () => undefined,
-    reserveDecider: () => undefined,
+    binding: (tenant, agentId) => bindings.binding(tenant, agentId),
+
+    reserveDecider(tenant, agentId, trigger, sessionId, last): DeciderReservation | undefined {
+      const wanting = bindings.wanting(tenant, agentId, trigger);
+      const now = clock.now();
+      const takes = (candidate: Instance) => hasRoom(candidate, sessionId, now);
+      const instance = select(wanting, { takes, last }, random);
+      const agent = instance?.agents.get(agentId);
+      if (instance?.link === undefined || agent === undefined) return undefined;
+      return { ...take(instance, instance.link, undefined, sessionId), context: agent.context };
+    },
 
     release(leaseToken) {
       const instance = holders.get(leaseToken);
@@ -196,6 +208,9 @@ export function createRegistry(options: RegistryOptions): Registry {
       const names = [...instance.offers.keys()];
       instance.offers.clear();
       catalog.update(instance, names);
+      const agentIds = [...instance.agents.keys()];
+      instance.agents.clear();
+      bindings.update(instance, agentIds);
       for (const { leaseToken } of [...instance.leases.values()]) {
         registry.free(instance, leaseToken);
         registry.listener.lost(instance, leaseToken, 'lost');
@@ -203,6 +218,15 @@ export function createRegistry(options: RegistryOptions): Registry {
       registry.listener.available(instance.tenant);
     },
   };
+
+  /** A slot under a new lease, bound to the worker's newest stream (4.3). */
+  function take(instance: Instance, link: Link, toolName: string | undefined, sessionId: string) {
+    const leaseToken = leaseTokenOf(random.token(), sessionId);
+    const { streamNumber } = link;
+    registry.hold(instance, { leaseToken, toolName, streamNumber, sequence: 0, stuck: false });
+    const { instanceId, workerName, maxMessageBytes } = instance;
+    return { leaseToken, instanceId, streamNumber, workerName, maxMessageBytes };
+  }
 
   function sendCancel(instance: Instance, leaseToken: string, reason: CancelReason): void {
     instance.link?.outbox.push({
@@ -233,6 +257,7 @@ export function newInstance(tenant: string, instanceId: string, workerName: stri
     draining: false,
     declaration: 0,
     offers: new Map(),
+    agents: new Map(),
     leases: new Map(),
     answering: new Set(),
     pauses: new Map(),

@@ -1,14 +1,12 @@
-import type { Instant } from '../core/time.ts';
 import type { Random } from '../engine/ports.ts';
-import { canTake, type Instance, load } from './instance.ts';
+import { type Instance, load } from './instance.ts';
 
 /** For what a worker is looked for. */
 export interface Wanted {
-  readonly toolName: string;
-  readonly sessionId: string;
+  /** Whether a worker may be given it now. */
+  readonly takes: (instance: Instance) => boolean;
   /** The instance that the session had last; it is preferred. */
   readonly last: string | undefined;
-  readonly now: Instant;
 }
 
 /**
@@ -17,21 +15,21 @@ export interface Wanted {
  */
 export function select(
   serving: readonly Instance[],
-  { toolName, sessionId, last, now }: Wanted,
+  { takes, last }: Wanted,
   random: Random,
 ): Instance | undefined {
   if (last !== undefined) {
     const known = serving.find(({ instanceId }) => instanceId === last);
-    if (known !== undefined && canTake(known, toolName, sessionId, now)) return known;
+    if (known !== undefined && takes(known)) return known;
   }
   const one = pick(serving, random);
   const other = serving.length > 1 ? pick(serving, random) : one;
-  const oneTakes = one !== undefined && canTake(one, toolName, sessionId, now);
-  const otherTakes = other !== undefined && other !== one && canTake(other, toolName, sessionId, now);
+  const oneTakes = one !== undefined && takes(one);
+  const otherTakes = other !== undefined && other !== one && takes(other);
   if (oneTakes && otherTakes) return load(one) <= load(other) ? one : other;
   if (oneTakes) return one;
   if (otherTakes) return other;
-  return serving.find((instance) => canTake(instance, toolName, sessionId, now));
+  return serving.find(takes);
 }
 
 function pick(serving: readonly Instance[], random: Random): Instance | undefined {

@@ -342,7 +342,7 @@ async function start(kept: Kept): Promise<VirtualEngine> {
   };
 }
 
-function openVirtualStream(streams: WorkerStreams, settle: () => Promise<void>): VirtualStream {
+export function openVirtualStream(streams: WorkerStreams, settle: () => Promise<void>): VirtualStream {
   const frames: EngineFrame[] = [];
   const batches: number[] = [];
   let ended: string | undefined;

@@ -7,6 +7,7 @@ import type { Millis } from '../../core/time.ts';
 import type { ConnectOptions } from '../grpc/connect-options.ts';
 import { createRequests } from '../grpc/requests.ts';
 import { openDuplex } from '../grpc/stream.ts';
+import { type Members, refuseUnknown } from '../known-members.ts';
 import { processClock, processRandom, processSoon } from '../process-ports.ts';
 import { toToolResult } from '../result.ts';
 import { failureOf } from '../tool-error.ts';
@@ -96,6 +97,14 @@ export interface Client extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+const MEMBERS: Members<ClientOptions> = {
+  address: true,
+  tls: true,
+  token: true,
+  unavailableAfterMs: true,
+  maxInFlight: true,
+};
+
 /**
  * Makes a client. It connects with the first request.
  *
@@ -104,6 +113,7 @@ export interface Client extends AsyncDisposable {
  *     console.log(answer.ok ? answer.text : answer.error.message);
  */
 export function createClient(options: ClientOptions = {}): Client {
+  refuseUnknown(options, MEMBERS, 'createClient');
   const unavailableAfterMs = options.unavailableAfterMs ?? CLIENT_UNAVAILABLE_MS;
   const clock = processClock;
   const lane = createCallLane(

@@ -1,5 +1,6 @@
 import type { Instant, Millis } from '../../core/time.ts';
 import { unreachable } from '../../core/unreachable.ts';
+import type { Agent } from '../agent/agent.ts';
 import { createBackoff } from '../backoff.ts';
 import type { StreamEnd } from '../ports.ts';
 import { endsReconnecting, SpindleError, statusCode, statusName } from '../spindle-error.ts';
@@ -13,6 +14,7 @@ import type { WorkerStatus } from './status.ts';
 export interface DriverOptions {
   readonly identity: WorkerIdentity;
   readonly tools: readonly Tool[];
+  readonly agents: readonly Agent[];
   readonly maxInFlight: number;
   /** How long a drain waits for what is held. */
   readonly drainTimeoutMs: Millis;
@@ -54,8 +56,12 @@ export function createWorkerDriver(
       protocol.report(leaseToken, fields);
       flushSoon();
     },
-    answer(leaseToken, outcome) {
-      protocol.answer(leaseToken, outcome);
+    stream(leaseToken, deltas) {
+      protocol.stream(leaseToken, deltas);
+      flushSoon();
+    },
+    end(leaseToken, ending) {
+      for (const instruction of protocol.end(leaseToken, ending)) perform(instruction);
       flushSoon();
     },
   });

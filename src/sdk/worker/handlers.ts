@@ -1,12 +1,14 @@
+import type { Delta } from '../../../gen/spindle/v1/message_pb.ts';
 import { failure } from '../../core/failure.ts';
+import { REJECT_PAUSE_MS } from '../../core/limits.ts';
 import type { Millis } from '../../core/time.ts';
 import { CallStopped, type StopReason } from '../context.ts';
-import type { AnswerOutcome } from '../outcome.ts';
 import type { SdkClock } from '../ports.ts';
 import type { ProgressFields } from '../tool-context.ts';
 import { messageOf } from '../tool-error.ts';
+import type { Ending, Subject } from '../work.ts';
 import type { Instruction } from './instruction.ts';
-import type { WorkerStatus } from './status.ts';
+import { stuck, type WorkerStatus } from './status.ts';
 
 /** The handlers that run in this process, each by its lease. */
 export interface Handlers {
@@ -20,15 +22,15 @@ export interface Handlers {
 export interface HandlersOptions {
   readonly clock: SdkClock;
   readonly report: (leaseToken: string, fields: ProgressFields) => void;
+  readonly stream: (leaseToken: string, deltas: readonly Delta[]) => void;
   /** Called once for each run, once the handler has really stopped. */
-  readonly answer: (leaseToken: string, outcome: AnswerOutcome) => void;
+  readonly end: (leaseToken: string, ending: Ending) => void;
   readonly tell: (status: WorkerStatus) => void;
 }
 
 interface Running {
   readonly controller: AbortController;
-  readonly toolName: string;
-  readonly callId: string;
+  readonly subject: Subject;
   disarm: () => void;
 }
 
@@ -39,41 +41,30 @@ export function createHandlers(options: HandlersOptions): Handlers {
   function abort(leaseToken: string, reason: StopReason, graceMs: Millis): void {
     const running = handlers.get(leaseToken);
     if (running === undefined || running.controller.signal.aborted) return;
-    const { callId, toolName } = running;
-    running.disarm = clock.alarm(clock.now() + graceMs, () =>
-      tell({ kind: 'handler_stuck', callId, toolName }),
-    );
+    running.disarm = clock.alarm(clock.now() + graceMs, () => tell(stuck(running.subject)));
     running.controller.abort(new CallStopped(reason, graceMs));
   }
 
   return {
-    run({ tool, dispatch, execute }) {
-      const { leaseToken } = dispatch;
+    run({ leaseToken, work }) {
       const controller = new AbortController();
-      const running: Running = {
-        controller,
-        toolName: execute.name,
-        callId: execute.callId,
-        disarm: () => undefined,
-      };
+      const running: Running = { controller, subject: work.subject, disarm: () => undefined };
       handlers.set(leaseToken, running);
-      const finish = (outcome: AnswerOutcome): void => {
+      const finish = (ending: Ending): void => {
         running.disarm();
         handlers.delete(leaseToken);
-        options.answer(leaseToken, outcome);
+        options.end(leaseToken, ending);
       };
-      const answer = tool.handle?.(dispatch, execute, {
+      const ending = work.start({
         signal: controller.signal,
         now: clock.now,
         report: (fields) => options.report(leaseToken, fields),
+        stream: (deltas) => options.stream(leaseToken, deltas),
         warn: (message) => tell({ kind: 'warning', message }),
       });
-      // `handle` takes whatever the author throws as an outcome; this is for a fault of our own, so that
-      // even then the call ends at once and not by its timeout.
-      const broken = (thrown: unknown): void =>
-        finish({ case: 'error', value: failure('internal', `the worker failed: ${messageOf(thrown)}`) });
-      if (answer === undefined) broken(new Error(`tool ${tool.name} has no handler`));
-      else answer.then(finish, broken);
+      // Work takes whatever the author throws as its ending; this is for a fault of our own, so that even then
+      // the dispatch ends at once and not by its timeout.
+      ending.then(finish, (thrown: unknown) => finish(broken(work.subject, messageOf(thrown))));
     },
     abort,
     abortAll(reason) {
@@ -83,4 +74,12 @@ export function createHandlers(options: HandlersOptions): Handlers {
       }
     },
   };
+}
+
+/** A call fails; a decision, which nothing but a decision answers, is given back. */
+function broken({ kind }: Subject, message: string): Ending {
+  const reason = `the worker failed: ${message}`;
+  return kind === 'call'
+    ? { kind: 'answered', outcome: { case: 'error', value: failure('internal', reason) } }
+    : { kind: 'gave_back', reason, retryAfterMs: REJECT_PAUSE_MS };
 }

@@ -1,7 +1,5 @@
-import type { ToolExecute } from '../../../gen/spindle/v1/trigger_pb.ts';
 import {
   CancelReason,
-  type Dispatch,
   type GoAway,
   GoAwayReason,
   type ToolRefusal,
@@ -9,12 +7,12 @@ import {
 import { CANCEL_GRACE_MS } from '../../core/limits.ts';
 import { type Millis, millisOf } from '../../core/time.ts';
 import type { StopReason } from '../context.ts';
-import type { Tool } from '../tool.ts';
+import type { Work } from '../work.ts';
 import type { WorkerStatus } from './status.ts';
 
 /** What the driver of a protocol has to do after a step. */
 export type Instruction =
-  | { readonly kind: 'run'; readonly tool: Tool; readonly dispatch: Dispatch; readonly execute: ToolExecute }
+  | { readonly kind: 'run'; readonly leaseToken: string; readonly work: Work }
   | {
       readonly kind: 'abort';
       readonly leaseToken: string;

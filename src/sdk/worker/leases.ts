@@ -1,24 +1,22 @@
 import type { HeldLease } from '../../../gen/spindle/v1/worker_service_pb.ts';
 import type { AnswerOutcome } from '../outcome.ts';
+import type { Subject } from '../work.ts';
 
 /** A dispatch that this process holds: it runs, or its answer waits for its acknowledgement (5.7). */
 export type Lease =
-  | { readonly state: 'running'; readonly toolName: string; readonly callId: string }
-  | {
-      readonly state: 'answered';
-      readonly toolName: string;
-      readonly callId: string;
-      readonly outcome: AnswerOutcome;
-    };
+  | { readonly state: 'running'; readonly subject: Subject }
+  | { readonly state: 'answered'; readonly subject: Subject; readonly outcome: AnswerOutcome };
 
 /**
  * What a process holds, of its newest stream and of older ones. Losing a stream changes nothing here: a
- * lease leaves by the acknowledgement of its answer alone.
+ * lease leaves by the acknowledgement of its answer, or by being given back.
  */
 export interface Leases {
-  start(leaseToken: string, toolName: string, callId: string): void;
+  start(leaseToken: string, subject: Subject): void;
   /** False where the lease is not running: its answer has been given, or it was never held. */
   answer(leaseToken: string, outcome: AnswerOutcome): boolean;
+  /** Gives a running lease up. False where it is not running. */
+  giveBack(leaseToken: string): boolean;
   /** The lease that an acknowledgement ends; undefined where it is not held. */
   release(leaseToken: string): Lease | undefined;
   get(leaseToken: string): Lease | undefined;
@@ -35,8 +33,8 @@ export function createLeases(): Leases {
   const leases = new Map<string, Lease>();
 
   return {
-    start(leaseToken, toolName, callId) {
-      leases.set(leaseToken, { state: 'running', toolName, callId });
+    start(leaseToken, subject) {
+      leases.set(leaseToken, { state: 'running', subject });
     },
     answer(leaseToken, outcome) {
       const lease = leases.get(leaseToken);
@@ -44,6 +42,7 @@ export function createLeases(): Leases {
       leases.set(leaseToken, { ...lease, state: 'answered', outcome });
       return true;
     },
+    giveBack: (leaseToken) => leases.get(leaseToken)?.state === 'running' && leases.delete(leaseToken),
     release(leaseToken) {
       const lease = leases.get(leaseToken);
       // An engine cannot acknowledge what has not been said; the handler is still running.

@@ -1,13 +1,22 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import type { Delta } from '../../../gen/spindle/v1/message_pb.ts';
 import { ProgressSchema } from '../../../gen/spindle/v1/progress_pb.ts';
 import {
   ConnectRequestSchema,
+  type ModelDelta,
+  ModelDeltaSchema,
   type WorkerFrame,
   WorkerFrameSchema,
 } from '../../../gen/spindle/v1/worker_service_pb.ts';
 import { failure } from '../../core/failure.ts';
-import { MAX_BATCH_BYTES, MAX_BATCH_FRAMES, MESSAGE_OVERHEAD_BYTES } from '../../core/limits.ts';
+import {
+  MAX_BATCH_BYTES,
+  MAX_BATCH_FRAMES,
+  MAX_DELTA_CHARS,
+  MAX_DELTAS_PER_FRAME,
+  MESSAGE_OVERHEAD_BYTES,
+} from '../../core/limits.ts';
 import type { ProgressFields } from '../tool-context.ts';
 
 /** A frame to write; its kind is always set. */
@@ -18,6 +27,11 @@ export interface Outbox {
   put(kind: FrameInit): void;
   /** Adds to the report on a lease that still waits, the newest value of each field, or starts one. */
   report(leaseToken: string, fields: ProgressFields): void;
+  /**
+   * Adds to the deltas of a lease that still wait, or starts a frame of them. What a slow stream has no room for
+   * is left out: the response brings all of it.
+   */
+  stream(leaseToken: string, deltas: readonly Delta[]): void;
   /** The next message, of at most MAX_BATCH_FRAMES frames and about MAX_BATCH_BYTES (5.2). */
   next(maxMessageBytes: number): Uint8Array | undefined;
   clear(): void;
@@ -30,6 +44,8 @@ export function createOutbox(): Outbox {
   let frames: WorkerFrame[] = [];
   /** The reports among them: what happens to a call between two writes is one report. */
   const reports = new Map<string, ProgressFields>();
+  /** The frames of deltas among them, and how many characters each holds. */
+  const streams = new Map<string, { readonly frame: ModelDelta; chars: number }>();
 
   return {
     put(kind) {
@@ -45,6 +61,19 @@ export function createOutbox(): Outbox {
       reports.set(leaseToken, progress);
       frames.push(create(WorkerFrameSchema, { kind: { case: 'progress', value: progress } }));
     },
+    stream(leaseToken, deltas) {
+      let waiting = streams.get(leaseToken);
+      if (waiting === undefined) {
+        waiting = { frame: create(ModelDeltaSchema, { leaseToken }), chars: 0 };
+        streams.set(leaseToken, waiting);
+        frames.push(create(WorkerFrameSchema, { kind: { case: 'modelDelta', value: waiting.frame } }));
+      }
+      for (const delta of deltas) {
+        waiting.chars += charsOf(delta);
+        if (waiting.frame.deltas.length >= MAX_DELTAS_PER_FRAME || waiting.chars > MAX_DELTA_CHARS) return;
+        waiting.frame.deltas.push(delta);
+      }
+    },
     next(maxMessageBytes) {
       if (frames.length === 0) return undefined;
       const writer = new BinaryWriter();
@@ -59,6 +88,7 @@ export function createOutbox(): Outbox {
         count += 1;
         bytes += size;
         if (frame.kind.case === 'progress') reports.delete(frame.kind.value.leaseToken);
+        if (frame.kind.case === 'modelDelta') streams.delete(frame.kind.value.leaseToken);
         if (encoded !== undefined) writer.tag(FRAMES_FIELD, WireType.LengthDelimited).bytes(encoded);
       }
       frames = frames.slice(count);
@@ -67,11 +97,17 @@ export function createOutbox(): Outbox {
     clear() {
       frames = [];
       reports.clear();
+      streams.clear();
     },
     get size() {
       return frames.length;
     },
   };
+}
+
+/** The text that a delta carries, in UTF-16 code units. */
+function charsOf({ kind: { value } }: Delta): number {
+  return typeof value === 'string' ? value.length : (value?.arguments.length ?? 0);
 }
 
 /**

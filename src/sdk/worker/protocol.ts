@@ -1,3 +1,4 @@
+import type { Delta } from '../../../gen/spindle/v1/message_pb.ts';
 import { AnswerVerdict } from '../../../gen/spindle/v1/result_pb.ts';
 import type {
   Acknowledge,
@@ -7,16 +8,18 @@ import type {
   Welcome,
 } from '../../../gen/spindle/v1/worker_service_pb.ts';
 import { CANCEL_GRACE_MS, MAX_MESSAGE_BYTES } from '../../core/limits.ts';
-import { type Instant, millisOf } from '../../core/time.ts';
-import type { AnswerOutcome } from '../outcome.ts';
+import { duration, type Instant, millisOf } from '../../core/time.ts';
+import type { Agent } from '../agent/agent.ts';
 import type { Tool } from '../tool.ts';
 import type { ProgressFields } from '../tool-context.ts';
+import type { Ending } from '../work.ts';
 import { admit } from './admission.ts';
 import { abandoned, type Instruction, refusedTools, stopReasonOf, wentAway } from './instruction.ts';
 import { createLeases } from './leases.ts';
 import { createLiveness } from './liveness.ts';
-import { offerOf } from './offer.ts';
+import { bindingOf, offerOf } from './offer.ts';
 import { createOutbox } from './outbox.ts';
+import { failedDecision, refusedAnswer } from './status.ts';
 
 /** What a worker is, from its start to its end. */
 export interface WorkerIdentity {
@@ -43,10 +46,12 @@ export interface WorkerProtocol {
   advance(now: Instant): Instruction[];
   /** When to advance at the latest. */
   wakeup(): Instant | undefined;
-  /** A handler has stopped. The answer is kept until it is acknowledged (5.7). */
-  answer(leaseToken: string, outcome: AnswerOutcome): void;
+  /** A handler has stopped. Its answer is kept until it is acknowledged (5.7). */
+  end(leaseToken: string, ending: Ending): Instruction[];
   /** Lossy: without a stream nobody is told. */
   report(leaseToken: string, fields: ProgressFields): void;
+  /** Lossy as well: the response brings all of it. */
+  stream(leaseToken: string, deltas: readonly Delta[]): void;
   setTools(tools: readonly Tool[]): void;
   setMaxInFlight(maxInFlight: number): void;
   drain(reason: string): void;
@@ -62,12 +67,17 @@ export interface WorkerProtocol {
 
 export function createWorkerProtocol(
   identity: WorkerIdentity,
-  offer: { readonly tools: readonly Tool[]; readonly maxInFlight: number },
+  offer: {
+    readonly tools: readonly Tool[];
+    readonly agents: readonly Agent[];
+    readonly maxInFlight: number;
+  },
 ): WorkerProtocol {
   const leases = createLeases();
   const outbox = createOutbox();
   const liveness = createLiveness();
   let tools = byName(offer.tools);
+  const agents = new Map(offer.agents.map((agent) => [agent.id, agent]));
   let { maxInFlight } = offer;
   let phase: 'closed' | 'greeting' | 'serving' = 'closed';
   let streamNumber = 0;
@@ -122,22 +132,32 @@ export function createWorkerProtocol(
     receivedThrough = sequence;
     // A dispatch is written to one stream or never (4.3): a second copy is no second execution.
     if (leases.get(leaseToken) !== undefined) return [];
-    const admission = admit(dispatch, tools, drain !== 'none');
+    const admission = admit(dispatch, { tools, agents }, drain !== 'none');
     if (admission.kind === 'rejected') {
       const { reason } = admission;
       outbox.put({ case: 'reject', value: { leaseToken, reason } });
       return [{ kind: 'status', status: { kind: 'rejected', reason } }];
     }
-    const { tool, execute } = admission;
-    leases.start(leaseToken, execute.name, execute.callId);
-    return [{ kind: 'run', tool, dispatch, execute }];
+    const { work } = admission;
+    leases.start(leaseToken, work.subject);
+    return [{ kind: 'run', leaseToken, work }];
+  }
+
+  /** Without a stream nothing is said: the next hello does not name the lease, and the engine asks again. */
+  function gaveBack(leaseToken: string, ending: Extract<Ending, { kind: 'gave_back' }>): Instruction[] {
+    const subject = leases.get(leaseToken)?.subject;
+    if (subject === undefined || !leases.giveBack(leaseToken)) return [];
+    const { reason, retryAfterMs } = ending;
+    if (phase === 'serving') {
+      outbox.put({ case: 'reject', value: { leaseToken, reason, retryAfter: duration(retryAfterMs) } });
+    }
+    return [{ kind: 'status', status: failedDecision(subject, reason) }];
   }
 
   function acknowledged({ leaseToken, verdict, reason }: Acknowledge): Instruction[] {
     const lease = leases.release(leaseToken);
     if (lease === undefined || verdict !== AnswerVerdict.REFUSED) return [];
-    const { callId, toolName } = lease;
-    return [{ kind: 'status', status: { kind: 'answer_refused', callId, toolName, reason } }];
+    return [{ kind: 'status', status: refusedAnswer(lease.subject, reason) }];
   }
 
   function receiveFrame({ kind }: EngineFrame, now: Instant): Instruction[] {
@@ -185,6 +205,7 @@ export function createWorkerProtocol(
           resumeToken,
           streamNumber,
           tools: offers(),
+          agents: offer.agents.map(bindingOf),
           maxInFlight,
           maxMessageBytes: MAX_MESSAGE_BYTES,
           held: leases.held(),
@@ -210,14 +231,21 @@ export function createWorkerProtocol(
       return [];
     },
     wakeup: () => (phase === 'closed' ? undefined : liveness.wakeup()),
-    answer(leaseToken, outcome) {
-      if (!leases.answer(leaseToken, outcome)) return;
+    end(leaseToken, ending) {
+      if (ending.kind === 'gave_back') return gaveBack(leaseToken, ending);
+      const { outcome } = ending;
+      if (!leases.answer(leaseToken, outcome)) return [];
       // Without a stream the answer waits in its lease, and the next welcome sends it.
       if (phase === 'serving') outbox.put({ case: 'answer', value: { leaseToken, outcome } });
+      return [];
     },
     report(leaseToken, fields) {
       if (phase !== 'serving' || leases.get(leaseToken)?.state !== 'running') return;
       outbox.report(leaseToken, fields);
+    },
+    stream(leaseToken, deltas) {
+      if (phase !== 'serving' || leases.get(leaseToken)?.state !== 'running') return;
+      outbox.stream(leaseToken, deltas);
     },
     setTools(replacement) {
       tools = byName(replacement);

@@ -1,21 +1,25 @@
 import { WorkerService } from '../../../gen/spindle/v1/worker_service_pb.ts';
 import { DEFAULT_MAX_IN_FLIGHT, DRAIN_TIMEOUT_MS, MAX_IN_FLIGHT } from '../../core/limits.ts';
 import type { Millis } from '../../core/time.ts';
+import type { Agent } from '../agent/agent.ts';
 import type { ConnectOptions } from '../grpc/connect-options.ts';
 import { openDuplex } from '../grpc/stream.ts';
+import { type Members, refuseUnknown } from '../known-members.ts';
 import { processClock, processRandom, processSoon } from '../process-ports.ts';
 import type { Tool } from '../tool.ts';
 import { messageOf } from '../tool-error.ts';
 import type { Toolchain } from '../toolchain.ts';
 import { SDK_NAME } from '../version.ts';
 import { createWorkerDriver, type WorkerDriver } from './driver.ts';
-import { offered } from './offer.ts';
+import { bound, offered } from './offer.ts';
 import type { WorkerPorts } from './ports.ts';
 import { type WorkerStatus, warnOnConsole } from './status.ts';
 
 export interface WorkerOptions extends ConnectOptions {
-  /** Tools and toolchains, in the order in which they are declared. */
-  readonly tools: readonly (Tool | Toolchain)[];
+  /** Tools and toolchains that it offers to every caller, in the order in which they are declared. */
+  readonly tools?: readonly (Tool | Toolchain)[];
+  /** Agents for which it decides, and whose own tools it runs. */
+  readonly agents?: readonly Agent[];
   /** A name for people: billing-tools, say. */
   readonly name?: string;
   /** The version of the worker's own code. */
@@ -32,7 +36,22 @@ export interface WorkerOptions extends ConnectOptions {
   readonly signals?: readonly NodeJS.Signals[];
 }
 
-/** A process that runs tools for an engine. */
+const MEMBERS: Members<WorkerOptions> = {
+  address: true,
+  tls: true,
+  token: true,
+  tools: true,
+  agents: true,
+  name: true,
+  buildId: true,
+  maxInFlight: true,
+  labels: true,
+  onStatus: true,
+  drainTimeoutMs: true,
+  signals: true,
+};
+
+/** A process that runs tools, and decides, for an engine. */
 export interface Worker {
   /**
    * Serves until the worker has been stopped. It reconnects for ever (5.3), and rejects with a SpindleError
@@ -54,9 +73,10 @@ export interface Worker {
  *
  *     await createWorker({ tools: [weather] }).run();
  *
- * Throws an Error where two tools have one name, or an option is out of range.
+ * Throws an Error where two tools have one name, an option is out of range, or nobody knows it.
  */
 export function createWorker(options: WorkerOptions): Worker {
+  refuseUnknown(options, MEMBERS, 'createWorker');
   return workerOver(options, {
     clock: processClock,
     random: processRandom,
@@ -73,6 +93,8 @@ export function workerOver(options: WorkerOptions, ports: WorkerPorts): Worker {
   ready.promise.catch(() => undefined);
   const { onStatus = warnOnConsole, signals = ['SIGTERM', 'SIGINT'] } = options;
   let running: Promise<void> | undefined;
+  const tools = offered(options.tools ?? []);
+  const agents = bound(options.agents ?? [], tools);
 
   const driver: WorkerDriver = createWorkerDriver(
     {
@@ -83,7 +105,8 @@ export function workerOver(options: WorkerOptions, ports: WorkerPorts): Worker {
         sdk: SDK_NAME,
         labels: options.labels ?? {},
       },
-      tools: offered(options.tools),
+      tools,
+      agents,
       maxInFlight: checkedLimit(options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT),
       drainTimeoutMs: options.drainTimeoutMs ?? DRAIN_TIMEOUT_MS,
       tell: guarded(onStatus),
@@ -124,7 +147,11 @@ export function workerOver(options: WorkerOptions, ports: WorkerPorts): Worker {
       driver.stop(reason);
       await running;
     },
-    setTools: (tools) => driver.setTools(offered(tools)),
+    setTools(replacement) {
+      const offers = offered(replacement);
+      bound(agents, offers);
+      driver.setTools(offers);
+    },
     setMaxInFlight: (maxInFlight) => driver.setMaxInFlight(checkedLimit(maxInFlight)),
   };
 }

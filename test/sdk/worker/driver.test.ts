@@ -234,7 +234,7 @@ describe('a worker, on virtual time', () => {
         case: 'dispatch',
         value: { leaseToken: 'a', sequence: 1, trigger: { kind: { case: 'sessionStart', value: {} } } },
       } as FrameInit,
-      /sessionStart/,
+      /session\.start/,
     ],
   ])('5.12: gives back %s', async (_, frame, reason) => {
     const run = await welcomed();

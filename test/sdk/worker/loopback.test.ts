@@ -45,7 +45,10 @@ function acknowledge(leaseToken: string): EngineFrameInit {
   return { case: 'acknowledge', value: { leaseToken, verdict: AnswerVerdict.RECORDED } };
 }
 
-async function serve(tools: Parameters<typeof createWorker>[0]['tools'], statuses: WorkerStatus[] = []) {
+async function serve(
+  tools: NonNullable<Parameters<typeof createWorker>[0]['tools']>,
+  statuses: WorkerStatus[] = [],
+) {
   const engine = await startEnginePeer();
   peer = engine;
   const made = createWorker({

@@ -67,6 +67,7 @@ export function startWorker(plan: WorkerPlan, world: WorkerWorld): WorkerProcess
         labels: {},
       },
       tools: toolsOf(tools, plan.version, probeOf(process)),
+      agents: [],
       maxInFlight,
       drainTimeoutMs: 30_000,
       tell: (status) => {
