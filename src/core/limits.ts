@@ -295,6 +295,37 @@ export const HTTP_KEEPALIVE_MS = 60_000;
 /** HTTP connections at once. */
 export const MAX_HTTP_CONNECTIONS = 4_096;
 
+// The models that need no provider.
+
+/** Answers of one script: more is a program, and a worker can make model calls. */
+export const MAX_SCRIPTED_ANSWERS = 10_000;
+/** The longest wait of a scripted answer; longer ones are for `hang`. */
+export const MAX_SCRIPTED_DELAY_MS = 600_000;
+/** What the local model reads of a person's words, in UTF-16 code units: finding values takes several passes. */
+export const MAX_LOCAL_TEXT_CHARS = 8_000;
+/** Things asked for in one message. */
+export const MAX_LOCAL_CLAUSES = 16;
+/** Calls in one response of the local model, so that a list of a thousand files is not a thousand calls. */
+export const MAX_LOCAL_CALLS = 16;
+/** Model calls of one turn after which the local model answers with what it has. */
+export const MAX_LOCAL_ITERATIONS = 12;
+/** Tools that the local model looks at. */
+export const MAX_LOCAL_TOOLS = 1_000;
+/** Places for values in one schema: recursive schemas have no end of them. */
+export const MAX_LOCAL_SLOTS = 256;
+/** How deep into a schema values are looked for. */
+export const MAX_LOCAL_DEPTH = 8;
+/** Forms of one schema that are tried: each alternative multiplies them. */
+export const MAX_LOCAL_FORMS = 16;
+/** Values that are read out of the results of a conversation, newest first. */
+export const MAX_LOCAL_FACTS = 2_000;
+/** What an answer quotes of one result, in UTF-16 code units. */
+export const MAX_LOCAL_QUOTE_CHARS = 2_000;
+/** Rows of a list that an answer names. */
+export const MAX_LOCAL_ROWS = 20;
+/** Compiled schemas that the local model keeps; they are compiled again when they are needed. */
+export const MAX_LOCAL_SCHEMAS = 200;
+
 // The SDK.
 
 /** A deeper result would exhaust the stack of its readers (3.1); real documents stay far below. */
