@@ -12,6 +12,7 @@ import type { Blobs, Clock, Journal, Observer } from './engine/ports.ts';
 import { parseJournalUrl } from './journal/url.ts';
 import { isLoopback, parseAddress } from './rpc/address.ts';
 import { type Listening, listen } from './rpc/listen.ts';
+import { sessionService } from './rpc/session-service.ts';
 import { toolService } from './rpc/tool-service.ts';
 import { workerService } from './rpc/worker-service.ts';
 import { createSchemas } from './schema/schemas.ts';
@@ -122,7 +123,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
     });
     await engine.recover().catch(startErrorOf('journal'));
-    const services = [toolService(engine, observer), workerService(streams)];
+    const services = [toolService(engine, observer), sessionService(engine), workerService(streams)];
     listening = await listen({ services, grpc, http, observer }).catch(startErrorOf('address'));
     const { grpcAddress, httpAddress, drain } = listening;
     const stop = async (graceMs: number): Promise<void> => {

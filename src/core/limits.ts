@@ -359,10 +359,6 @@ export const MAX_CHAT_MESSAGE_BYTES = 1 * MIB;
 export const MAX_CALLS_PER_RESPONSE = 128;
 /** Actions of one decision. */
 export const MAX_ACTIONS = 256;
-/** A configuration is in the log each time it changes; large tool sets belong in the catalog. */
-export const MAX_AGENT_CONFIG_BYTES = 1 * MIB;
-/** Tools that an agent declares itself, and those that it offers to one model call. */
-export const MAX_TOOLS_PER_AGENT = 1_000;
 /** Agents that an agent may start. */
 export const MAX_SUBAGENTS = 100;
 /** Connectors that an agent uses. */

@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import { type Delta, DeltaSchema } from '../../gen/spindle/v1/message_pb.ts';
 import { type Progress, ProgressSchema } from '../../gen/spindle/v1/progress_pb.ts';
 import { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
 import type { Answer } from '../../gen/spindle/v1/worker_service_pb.ts';
@@ -155,6 +156,7 @@ export function listenToWorkers(
       // Watchers learn nothing that would let them speak for the worker.
       const { completed, total, activity, partial } = progress;
       runner.progress(held.call.callId, create(ProgressSchema, { completed, total, activity, partial }));
+      if (activity !== '') runner.tellDelta(activityDelta(held.call.callId, activity));
     },
 
     modelDelta: (from, delta) => asking.delta(from, delta),
@@ -196,6 +198,11 @@ export function listenToWorkers(
     if (due <= clock.now()) write();
     else clock.alarm(due, write);
   }
+}
+
+/** What a running call is doing, for whoever follows its conversation (6.13). */
+function activityDelta(callId: string, activity: string): Delta {
+  return create(DeltaSchema, { callId, kind: { case: 'activity', value: activity } });
 }
 
 const NO_ROOM = failure('overloaded', 'The engine has no room left for the bytes of the result.', {

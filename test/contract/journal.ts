@@ -262,7 +262,7 @@ export function describeJournal(name: string, open: () => Promise<Journal>): voi
           appendOf(keyOf('mine, ended'), 0, 1, ENDED),
           appendOf(keyOf('other name'), 0, 1, { ...RUNNING, name: 'clerk' }),
           appendOf(keyOf('other name, ended'), 0, 1, { ...ENDED, name: 'clerk' }),
-          appendOf(keyOf('other kind'), 0, 1, { ...RUNNING, kind: 'call' }),
+          appendOf(keyOf('other kind'), 0, 1, { ...RUNNING, kind: 'session' }),
           appendOf(keyOf('other subject'), 0, 1, { ...RUNNING, subject: 'bob' }),
           appendOf(keyOf('other tenant', 'rival'), 0, 1, RUNNING),
         ]);
@@ -272,7 +272,7 @@ export function describeJournal(name: string, open: () => Promise<Journal>): voi
         expect(await ids({ onlyUnfinished: true })).toEqual(['other name', 'mine']);
         expect(await ids({ name: 'helper' })).toEqual(['mine, ended', 'mine']);
         expect(await ids({ name: 'clerk', onlyUnfinished: true })).toEqual(['other name']);
-        expect(await ids({ kind: 'call' })).toEqual(['other kind']);
+        expect(await ids({ kind: 'session' })).toEqual(['other kind']);
         expect(await ids({ tenant: 'rival' })).toEqual(['other tenant']);
       });
 

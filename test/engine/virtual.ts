@@ -25,7 +25,7 @@ import {
   type WorkerFrameSchema,
 } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { Refusal } from '../../src/core/refusal.ts';
-import { buildEngine, type Engine } from '../../src/engine/engine.ts';
+import { buildEngine, type Engine, type EngineOptions } from '../../src/engine/engine.ts';
 import type {
   AppendOutcome,
   Blobs,
@@ -222,10 +222,18 @@ interface Kept {
   readonly journal: TestJournal;
   readonly blobs: Blobs;
   readonly retainMs: number | undefined;
+  readonly more: VirtualOptions;
 }
 
+/** What an engine has beside its ports. */
+export type VirtualOptions = Pick<EngineOptions, 'models' | 'connectors' | 'agents'>;
+
 /** Nothing is ever removed unless `retainMs` is given. */
-export function virtualEngine(seed = 1, retainMs?: number): Promise<VirtualEngine> {
+export function virtualEngine(
+  seed = 1,
+  retainMs?: number,
+  more: VirtualOptions = {},
+): Promise<VirtualEngine> {
   const clock = virtualClock();
   const random = seededRandom(seed);
   return start({
@@ -234,11 +242,12 @@ export function virtualEngine(seed = 1, retainMs?: number): Promise<VirtualEngin
     journal: testJournal(),
     blobs: createMemoryBlobs({ now: clock.now }),
     retainMs,
+    more,
   });
 }
 
 async function start(kept: Kept): Promise<VirtualEngine> {
-  const { clock, random, journal, blobs, retainMs } = kept;
+  const { clock, random, journal, blobs, retainMs, more } = kept;
   const reports: Report[] = [];
   const failures: unknown[] = [];
   const observer = {
@@ -270,6 +279,7 @@ async function start(kept: Kept): Promise<VirtualEngine> {
     schemas,
     observer,
     retainMs,
+    ...more,
     failed: (error) => failures.push(error),
   });
   await engine.recover();

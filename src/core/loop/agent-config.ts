@@ -11,7 +11,7 @@ import {
   MAX_TOOLS_PER_AGENT,
 } from '../limits.ts';
 import { policyFault } from '../policy.ts';
-import { TRIGGERS } from './conversation.ts';
+import { isTriggerName, TRIGGERS } from '../trigger-name.ts';
 import { RESERVED_NAMES } from './reserved.ts';
 
 export function sameConfig(a: AgentConfig, b: AgentConfig | undefined): boolean {
@@ -57,11 +57,10 @@ function reservedFault({ tools, subagents }: AgentConfig): string | undefined {
 }
 
 function triggerFault({ requiredTriggers }: AgentConfig): string | undefined {
-  const names: readonly string[] = TRIGGERS;
-  const unknown = requiredTriggers.find((name) => !names.includes(name));
+  const unknown = requiredTriggers.find((name) => !isTriggerName(name));
   return unknown === undefined
     ? undefined
-    : `agent.required_triggers: ${JSON.stringify(unknown.slice(0, MAX_ID_CHARS))} is no trigger; there are ${names.join(', ')}`;
+    : `agent.required_triggers: ${JSON.stringify(unknown.slice(0, MAX_ID_CHARS))} is no trigger; there are ${TRIGGERS.join(', ')}`;
 }
 
 function retryFault({ retry, tools }: AgentConfig): string | undefined {

@@ -162,22 +162,6 @@ export type Cause =
   | { readonly kind: 'interrupt.resumed'; readonly interruptId: string }
   | { readonly kind: 'turn.finished' };
 
-/** The triggers, as bindings name them. Two of them are about a running call, and are no decisions of a session. */
-export const TRIGGERS = [
-  'session.start',
-  'client.messages',
-  'client.action',
-  'tool.execute',
-  'tool.finished',
-  'model.execute',
-  'model.finished',
-  'subagent.finished',
-  'interrupt.resumed',
-  'turn.finished',
-] as const;
-
-export type TriggerName = (typeof TRIGGERS)[number];
-
 /** Something that waits for a person (6.11). Its id is good once in a session. */
 export interface Interrupt {
   readonly interruptId: string;

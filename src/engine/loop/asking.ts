@@ -10,8 +10,8 @@ import {
   type ModelDelta,
 } from '../../../gen/spindle/v1/worker_service_pb.ts';
 import { MAX_DECISION_DELIVERIES } from '../../core/limits.ts';
-import type { TriggerName } from '../../core/loop/conversation.ts';
 import type { Millis } from '../../core/time.ts';
+import type { TriggerName } from '../../core/trigger-name.ts';
 import type { Shared } from '../engine.ts';
 import type { DeciderReservation, WorkerRef } from '../ports.ts';
 import type { SessionRunner } from '../session-runner.ts';
