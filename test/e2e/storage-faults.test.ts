@@ -1,6 +1,7 @@
 import { readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { CallStatus } from '../../gen/spindle/v1/call_pb.ts';
 import { EXIT } from '../../src/cli/exit-code.ts';
 import { JOURNAL_RESERVE_BYTES } from '../../src/core/limits.ts';
 import { temporaryDirectory } from '../journal/temporary-directory.ts';
@@ -144,11 +145,11 @@ describe('an engine whose storage fails', () => {
     expect(await textOf(again, 'ended-well')).toBe('done ended-well');
     await again.client.call(method.cancelCall, direct('waiting-well'));
     const { calls } = await again.client.call(method.listCalls, {});
-    expect(calls.map(({ callId, outcome }) => [callId, outcome.case])).toEqual([
-      ['waiting-well', 'error'],
-      ['waiting-sick', 'error'],
-      ['ended-well', 'result'],
-      ['ended-sick', 'error'],
+    expect(calls.map(({ callId, name, status, outcome }) => [callId, name, status, outcome.case])).toEqual([
+      ['waiting-well', 'later', CallStatus.UNSPECIFIED, 'error'],
+      ['waiting-sick', '', CallStatus.DAMAGED, undefined],
+      ['ended-well', 't', CallStatus.UNSPECIFIED, 'result'],
+      ['ended-sick', '', CallStatus.DAMAGED, undefined],
     ]);
     again.signal('SIGTERM');
     const { code, log } = await again.ended;
