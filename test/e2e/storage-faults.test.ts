@@ -175,6 +175,19 @@ describe('an engine whose storage fails', () => {
     expect((await readFile(path)).equals(before)).toBe(true);
   });
 
+  it('7.4: a file that was emptied is refused while what it belonged to is there, and left as it is', async () => {
+    const path = await newPath();
+    const engine = await served({ path });
+    await complete(engine, await engine.worker(), 'one');
+    engine.signal('SIGTERM');
+    await engine.ended;
+    await truncate(path);
+    const { code, log } = await serve({ path }).ended;
+    expect(code).toBe(EXIT.journal);
+    expect(log).toMatch(/it is empty, but .*blobs tells that an engine has kept data here/);
+    expect((await stat(path)).size).toBe(0);
+  });
+
   it('7.3: a second engine on the same file is refused, with what to do, and the first goes on', async () => {
     const path = await newPath();
     const engine = await served({ path });
