@@ -93,6 +93,8 @@ export const MAX_ATTEMPTS = 100;
 export const MAX_BACKOFF_MULTIPLIER = 1_000;
 /** A dispatch that comes back unstarted this often ends its attempt with `rejected` (4.3). */
 export const MAX_REQUEUES = 16;
+/** What a failure quotes of a worker's reason for giving a dispatch back, in UTF-16 code units: a sentence or two. */
+export const MAX_REJECT_REASON_CHARS = 300;
 /** No policy may ask for a longer wait than a year; it keeps instants within safe integers. */
 export const MAX_POLICY_DURATION_MS = 366 * 24 * 3_600_000;
 /** Checkpoints are kept durably, at most one a second … (Progress.checkpoint) */
