@@ -26,6 +26,18 @@ describe('spindle worker', () => {
     expect((await worker.ended).code).toBe(0);
   });
 
+  it.each([
+    ['SIGKILL', /"worker":"mine","reason":"[^"]+","event":"worker_left"/],
+    ['SIGTERM', /"worker":"mine","reason":"it has drained","event":"worker_left"/],
+  ] as const)('5.5: the log of the engine says that it left, also after %s', async (signal, left) => {
+    await using engine = await serve();
+    await using worker = start(['worker', TOOLS, '--name', 'mine', '--address', engine.address]);
+    await worker.says(/serves at/);
+    worker.kill(signal);
+    await worker.ended;
+    await engine.says(left);
+  });
+
   it('5.3: tries again where no engine answers, and says so', async () => {
     await using worker = start(['worker', TOOLS, '--address', '127.0.0.1:1']);
     await worker.says(/No engine answers at 127\.0\.0\.1:1\. Trying again in/);
