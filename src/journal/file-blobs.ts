@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { open, readdir, rename, rm, stat, unlink, utimes } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { BLOB_CHUNK_BYTES } from '../core/limits.ts';
+import { BLOB_CHUNK_BYTES, MAX_PARALLEL_BLOB_WRITES } from '../core/limits.ts';
 import type { Instant } from '../core/time.ts';
 import type { Blobs, Digest } from '../engine/ports.ts';
 import { isPlainTenant, oldBlobs, TENANT_FILE, tenantFolder } from './blob-folders.ts';
@@ -9,6 +9,7 @@ import { digestOf, firstDigits, isDigest } from './digest.ts';
 import { makeDirectory, syncDirectory } from './directory.ts';
 import { JournalError, reasonOf } from './journal-error.ts';
 import { hasCode, sizeIfThere, writeDurably } from './private-file.ts';
+import { createTurns } from './turns.ts';
 
 export interface FileBlobsOptions {
   /** Made when it is missing, for this user alone. It belongs to one engine, like the journal beside it. */
@@ -41,6 +42,7 @@ function createBlobs(directory: string, incoming: string, now: () => Instant): B
   const removing = new Map<string, Promise<number | undefined>>();
   /** Tenants whose directory is known to name them. */
   const named = new Set<string>();
+  const turn = createTurns(MAX_PARALLEL_BLOB_WRITES);
   let closed = false;
 
   function rejectWhenClosed(): void {
@@ -95,7 +97,8 @@ function createBlobs(directory: string, incoming: string, now: () => Instant): B
       const folder = folderOf(directory, tenant, digest);
       const path = join(folder, digest);
       const written =
-        writing.get(path) ?? write(tenant, folder, path, bytes).finally(() => writing.delete(path));
+        writing.get(path) ??
+        turn(() => write(tenant, folder, path, bytes)).finally(() => writing.delete(path));
       writing.set(path, written);
       await written.catch((error: unknown) => {
         throw unwritten(path, error);

@@ -6,7 +6,7 @@ import { EXIT } from '../../src/cli/exit-code.ts';
 import { JOURNAL_RESERVE_BYTES } from '../../src/core/limits.ts';
 import { temporaryDirectory } from '../journal/temporary-directory.ts';
 import { method } from './raw-client.ts';
-import { type RawWorker, textResult } from './raw-worker.ts';
+import { connectWorker, helloOf, type RawWorker, textResult } from './raw-worker.ts';
 import { mayMount, type Served, serve, served } from './served.ts';
 
 const MIB = 1024 * 1024;
@@ -157,6 +157,21 @@ describe('an engine whose storage fails', () => {
     expect(log).toMatch(/the checksum does not fit event 1 of session call:waiting-sick/);
     expect(log).toMatch(/the checksum does not fit event 1 of session call:ended-sick/);
     expect(log).not.toContain('internal');
+  });
+
+  it('7.5: workers that bring a thousand new tools at the same time need few file handles', async () => {
+    const engine = await served({ path: await newPath(), before: 'ulimit -n 256' });
+    const address = await engine.ready;
+    const workers = Array.from({ length: 20 }, (_, worker) =>
+      connectWorker(
+        address,
+        helloOf(Array.from({ length: 50 }, (__, tool) => ({ name: `t${worker}_${tool}` }))),
+      ),
+    );
+    const connected = await Promise.all(workers);
+    const { tools } = await engine.client.call(method.listTools, { pageSize: 1_000 });
+    for (const worker of connected) worker.vanish();
+    expect(tools).toHaveLength(1_000);
   });
 
   it('7.4: a file that was cut is refused at the start, with what to do, and left as it is', async () => {
