@@ -36,10 +36,8 @@ export async function openGrpcPort(
   addReflection(server, services);
   return {
     address: await bound('gRPC', address, () => bind(server, address)),
-    close() {
-      health.stop();
-      return new Promise((resolve) => server.tryShutdown(() => resolve()));
-    },
+    leave: () => health.stop(),
+    close: () => new Promise((resolve) => server.tryShutdown(() => resolve())),
     destroy: () => server.forceShutdown(),
   };
 }
