@@ -50,10 +50,14 @@ export function defineServe(command: Command): void {
 
 async function serve(flags: ServeFlags): Promise<void> {
   const { config: file, json = false, logLevel, shutdownGrace, resumeGrace, ...rest } = flags;
-  const config = configured({
-    file,
-    flags: { ...rest, log_level: logLevel, shutdown_grace: shutdownGrace, resume_grace: resumeGrace },
-  });
+  const warnings: string[] = [];
+  const config = configured(
+    {
+      file,
+      flags: { ...rest, log_level: logLevel, shutdown_grace: shutdownGrace, resume_grace: resumeGrace },
+    },
+    (warning) => warnings.push(warning),
+  );
   const signals = listenForSignals();
   const { createEngine, openLog, StartError } = await import('../main.ts');
   const people = process.stderr.isTTY && !json;
@@ -62,6 +66,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     pretty: people,
     colour: people && process.stderr.hasColors(),
   });
+  for (const message of warnings) observer.report('warn', 'unknown_variable', { message });
 
   let engine: RunningEngine;
   try {

@@ -9,7 +9,7 @@ import {
   type Worker,
   type WorkerStatus,
 } from '../sdk/worker/index.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError, reportWarning } from './command-error.ts';
 import { addConnectionOptions, type ConnectionFlags, commandErrorOf, configured } from './connection.ts';
 import { EXIT } from './exit-code.ts';
 import { exportedTools } from './exported-tools.ts';
@@ -53,8 +53,11 @@ export function defineWorker(command: Command): void {
 }
 
 async function work(file: string, flags: WorkerFlags): Promise<void> {
-  const { address = DEFAULT_ADDRESS } = configured({ file: flags.config, flags: { address: flags.address } });
   const json = flags.json === true;
+  const { address = DEFAULT_ADDRESS } = configured(
+    { file: flags.config, flags: { address: flags.address } },
+    (warning) => reportWarning(warning, json),
+  );
   const name = flags.name ?? `${basename(file)}@${hostname()}`;
   const entries = await exportedTools(file);
   const worker = makeWorker(file, {

@@ -193,6 +193,16 @@ describe('commands for calls and tools', () => {
     expect(stderr).toMatch(message);
   });
 
+  it.each([
+    [[], 'spindle: SPINDLE_ADRESS is no setting'],
+    [['--json'], '{"warning":"SPINDLE_ADRESS is no setting'],
+  ])('warn of a variable that is no setting, and go on: %j', async (flags, warning) => {
+    const environment = { SPINDLE_ADDRESS: engine.address, SPINDLE_ADRESS: 'x' };
+    const { code, stderr } = await spindle(['tools', ...flags], { environment });
+    expect(code).toBe(0);
+    expect(stderr).toContain(warning);
+  });
+
   it('explain themselves, and the exit codes', async () => {
     const { code, stdout } = await spindle(['--help']);
     expect(code).toBe(0);
