@@ -27,7 +27,7 @@ import {
   WorkerFrameSchema,
 } from '../../../gen/spindle/v1/worker_service_pb.ts';
 import { createInbox, type Inbox } from '../inbox.ts';
-import { FRAME_TIMEOUT_MS } from '../limits.ts';
+import { FRAME_TIMEOUT_MS, REACH_TIMEOUT_MS } from '../limits.ts';
 
 export type Outcome = NonNullable<MessageInitShape<typeof AnswerSchema>['outcome']>;
 
@@ -60,6 +60,8 @@ export interface Peer {
     method: DescMethod & { readonly input: I; readonly output: O },
     request: MessageInitShape<I>,
   ): Promise<MessageShape<O>>;
+  /** Whether anybody takes a connection. */
+  isThere(): Promise<boolean>;
   close(): void;
 }
 
@@ -145,6 +147,10 @@ export function openPeer(address: string): Peer {
     },
     call: (args, more = {}) => unary(ToolService.method.callTool, { name: tool, arguments: args, ...more }),
     unary,
+    isThere: () =>
+      new Promise((resolve) =>
+        client.waitForReady(Date.now() + REACH_TIMEOUT_MS, (error) => resolve(error === undefined)),
+      ),
     close() {
       for (const stream of streams) stream.cut();
       client.close();
