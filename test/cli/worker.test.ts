@@ -56,9 +56,20 @@ describe('spindle worker', () => {
     expect(stderr).toMatch(message);
   });
 
+  it("shows of a stack what is of the module, and not what is ours or the platform's", async () => {
+    await using folder = await temporaryFolder();
+    const source = "const fail = () => {\n  throw new Error('no licence');\n};\nfail();\n";
+    await writeFile(join(folder.path, 'tools.ts'), source);
+    const { stderr } = await spindle(['worker', 'tools.ts'], { folder: folder.path });
+    expect(stderr.split('\n').filter((line) => line.startsWith('    at '))).toEqual([
+      expect.stringMatching(/tools\.ts:2:9\)$/),
+      expect.stringMatching(/tools\.ts:4:1$/),
+    ]);
+  });
+
   it('leaves with 2 for a file that is not there', async () => {
     const { code, stderr } = await spindle(['worker', 'missing.ts']);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/missing\.ts cannot be loaded/);
+    expect(stderr).toBe('spindle: missing.ts cannot be loaded: there is no such file.\n');
   });
 });
