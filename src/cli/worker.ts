@@ -23,10 +23,12 @@ interface WorkerFlags extends ConnectionFlags {
 }
 
 const HELP = `
-FILE is a TypeScript or JavaScript module. Each of its exports may be a tool, a toolchain, or an array of these;
-other exports are left alone. Without an engine the worker tries again until there is one.
+FILE is a TypeScript or JavaScript module. Each of its exports may be a tool, a
+toolchain, or an array of these; other exports are left alone. Without an engine
+the worker tries again until there is one.
 
-SIGTERM and Ctrl-C let running calls end, within 30 s; a second signal ends the worker at once.
+SIGTERM and Ctrl-C let running calls end, within 30 s; a second signal ends the
+worker at once.
 
 Example (greet.ts):
   import { defineTool } from 'spindle/worker';
