@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'smol-toml';
 import { z } from 'zod';
 import { MAX_ATTEMPTS, MAX_BACKOFF_MULTIPLIER, MAX_POLICY_DURATION_MS } from './core/limits.ts';
+import { nearestNames } from './core/nearest-names.ts';
 import type { Millis } from './core/time.ts';
 
 const UNITS: Readonly<Record<string, Millis>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -149,7 +150,8 @@ export interface ConfigSources {
 }
 
 export type LoadedConfig =
-  | { readonly ok: true; readonly config: Config }
+  /** `warnings`: a sentence for each thing that has no effect, and was meant to. */
+  | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
   /** One line for each thing that is wrong: where it stands, and what is expected. */
   | { readonly ok: false; readonly problems: readonly string[] };
 
@@ -181,7 +183,9 @@ export function loadConfig({
   }
 
   const parsed = ConfigSchema.safeParse(Object.fromEntries(settings));
-  if (parsed.success) return { ok: true, config: deepFreeze(parsed.data) };
+  if (parsed.success) {
+    return { ok: true, config: deepFreeze(parsed.data), warnings: unknownVariables(environment) };
+  }
   const problems = parsed.error.issues.flatMap((issue) => {
     const where = (extra: readonly PropertyKey[]): string => {
       const [first = '', ...rest] = [...issue.path, ...extra].map(String);
@@ -194,6 +198,20 @@ export function loadConfig({
     return [`${where([])}: expected ${issue.message}`];
   });
   return { ok: false, problems };
+}
+
+/** Kubernetes sets these for every container beside a service that is called spindle. */
+const OF_A_SERVICE = /^SPINDLE_(?:SERVICE_|PORT$|PORT_)/;
+
+/** A misspelt variable would be no setting at all, without a word; one of a newer version is no reason not to start. */
+function unknownVariables(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const known = [...Object.values(VARIABLES), 'SPINDLE_CONFIG'];
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('SPINDLE_') && !known.includes(name) && !OF_A_SERVICE.test(name))
+    .map(
+      (name) =>
+        `${name} is no setting of Spindle, and has no effect; the nearest is ${nearestNames(known, name, 1)[0]}.`,
+    );
 }
 
 function tableError(): string {

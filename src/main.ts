@@ -221,12 +221,15 @@ async function openStore(url: string, observer: Observer, { now }: Clock): Promi
   }
   const { openSqliteJournal } = await import('./journal/sqlite.ts');
   const { openFileBlobs } = await import('./journal/file-blobs.ts');
+  const { rejectEmptied } = await import('./journal/emptied.ts');
+  const blobsDirectory = join(dirname(place.path), 'blobs');
+  const keyFile = join(dirname(place.path), 'resume.key');
+  await rejectEmptied(place.path, [blobsDirectory, keyFile]);
   const journal = await openSqliteJournal({ path: place.path, observer });
   try {
     const { keptSecret } = await import('./journal/kept-secret.ts');
-    const directory = dirname(place.path);
-    const blobs = await openFileBlobs({ directory: join(directory, 'blobs'), now });
-    const secret = await keptSecret(join(directory, 'resume.key'), randomBytes(SECRET_BYTES));
+    const blobs = await openFileBlobs({ directory: blobsDirectory, now });
+    const secret = await keptSecret(keyFile, randomBytes(SECRET_BYTES));
     return closable(journal, blobs, secret);
   } catch (error) {
     await journal.close();

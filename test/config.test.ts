@@ -97,6 +97,23 @@ describe('the configuration', () => {
     ]);
   });
 
+  it('warns of a variable that is no setting, and names the nearest', () => {
+    const environment = {
+      SPINDLE_LISTN: ':1',
+      SPINDLE_ADRESS: '',
+      SPINDLE_HTTP: 'off',
+      PATH: '/bin',
+      SPINDLE_PORT: 'tcp://',
+    };
+    expect(loadConfig({ environment })).toMatchObject({
+      ok: true,
+      warnings: [
+        'SPINDLE_LISTN is no setting of Spindle, and has no effect; the nearest is SPINDLE_LISTEN.',
+        'SPINDLE_ADRESS is no setting of Spindle, and has no effect; the nearest is SPINDLE_ADDRESS.',
+      ],
+    });
+  });
+
   it('says that a file cannot be read', () => {
     const [problem] = problems({ file: join(folder, 'missing.toml') });
     expect(problem).toMatch(/missing\.toml: the configuration cannot be read \(ENOENT/);

@@ -19,8 +19,8 @@ export function defineBlob(command: Command): void {
 }
 
 async function blob(uri: string, flags: BlobFlags): Promise<void> {
-  const { output } = flags;
-  if (output === undefined && process.stdout.isTTY) {
+  const { output, json = false } = flags;
+  if (output === undefined && !json && process.stdout.isTTY) {
     throw new CommandError(
       EXIT.usage,
       'usage',
@@ -29,8 +29,42 @@ async function blob(uri: string, flags: BlobFlags): Promise<void> {
     );
   }
   await withClient(flags, async (client) => {
-    const bytes = Readable.from(client.readBlob(uri), { objectMode: true });
-    if (output === undefined) await pipeline(bytes, process.stdout, { end: false });
-    else await pipeline(bytes, createWriteStream(output));
+    const bytes = await begun(client.readBlob(uri));
+    if (output !== undefined) {
+      const file = createWriteStream(output);
+      await pipeline(bytes, file).catch((error: unknown) => {
+        throw file.errored === null ? error : unwritable(output, file.errored);
+      });
+      if (json) say({ uri, sizeBytes: file.bytesWritten, output });
+    } else if (json) {
+      const data = Buffer.concat(await bytes.toArray());
+      say({ uri, sizeBytes: data.byteLength, data: data.toString('base64') });
+    } else {
+      await pipeline(bytes, process.stdout, { end: false });
+    }
   });
+}
+
+/** The bytes once the first of them are there: for a blob that nobody has, no file is made. */
+async function begun(bytes: AsyncIterableIterator<Uint8Array>): Promise<Readable> {
+  const first = await bytes.next();
+  async function* all(): AsyncGenerator<Uint8Array> {
+    if (first.done === true) return;
+    yield first.value;
+    yield* bytes;
+  }
+  return Readable.from(all(), { objectMode: true });
+}
+
+function unwritable(output: string, error: Error): CommandError {
+  return new CommandError(
+    EXIT.usage,
+    'unwritable',
+    `${output} cannot be written: ${error.message}.`,
+    'Name a file in a folder that is there, and that you may write.',
+  );
+}
+
+function say(value: object): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
 }

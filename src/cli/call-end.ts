@@ -56,6 +56,7 @@ const STATES: Readonly<Record<CallStatus, string>> = {
   [CallStatus.BACKING_OFF]: 'backing_off',
   [CallStatus.OPEN]: 'open',
   [CallStatus.INTERRUPTED]: 'interrupted',
+  [CallStatus.DAMAGED]: 'damaged',
 };
 
 export function stateOf(call: Call): string {

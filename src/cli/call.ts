@@ -1,10 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { text as textOf } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { CallResult, Client, RetryOptions, WaitOptions } from '../sdk/index.ts';
 import { endJson, showEnd } from './call-end.ts';
 import { showStarted } from './call-standing.ts';
+import { CommandError } from './command-error.ts';
 import { addConnectionOptions, type ConnectionFlags, withClient } from './connection.ts';
-import { EXIT, signalExitCode } from './exit-code.ts';
+import { END_SIGNALS, type EndSignal, EXIT, signalExitCode } from './exit-code.ts';
 import { countOption, durationOption } from './option-value.ts';
 import { type Progress, showProgress } from './progress.ts';
 import { lengthOfTime, styled } from './style.ts';
@@ -20,16 +22,27 @@ interface CallFlags extends ConnectionFlags {
 }
 
 const HELP = `
-The arguments go to the engine byte for byte: it checks them against the tool's schema.
-The result goes to standard output; progress, and how a call failed, to standard error.
-Ctrl-C ends the wait. The call goes on; \`spindle cancel\` stops it.
+The arguments go to the engine byte for byte: it checks them against the tool's
+schema. The result goes to standard output; progress, and how a call failed, to
+standard error.
+
+Ctrl-C, SIGTERM and the end of --timeout end the wait, and say the call's id.
+The call goes on: \`spindle watch ID\` waits for it, \`spindle cancel ID\` stops it.
+
+With --call-id a command may be run again without doing the work twice. Where
+the engine has a call of this id, with the same tool and the same bytes of
+arguments, no second one is made: the command waits for that call, or shows how
+it ended. Another tool or other arguments are refused (call_id_conflict). The
+engine keeps a call until 7 days after its end, or as long as its --retain says;
+then the id is free, and the same command makes a new call.
 
 Examples:
   spindle call weather '{"city":"Tokyo"}'
-  spindle call report - < arguments.json             arguments from standard input
-  spindle call slow_job '{}' --run-timeout 10m --attempts 3
-  spindle call order '{"item":7}' --call-id order-7  made once, however often it is run
-  spindle call slow_job '{}' --start                 prints the call's id; \`spindle watch ID\` waits for it
+  spindle call report - < arguments.json     arguments from standard input
+  spindle call slow_job --run-timeout 10m --attempts 3
+  spindle call order '{"item":7}' --call-id order-7
+                                             made once, however often it is run
+  spindle call slow_job --start              prints the call's id, does not wait
   spindle call weather '{"city":"Tokyo"}' --json | jq .value
 `;
 
@@ -46,7 +59,7 @@ export function defineCall(command: Command): void {
     .option('--run-timeout <duration>', 'how long one attempt may run', durationOption)
     .option('--total-timeout <duration>', 'how long the call may take in all', durationOption)
     .option('--attempts <n>', 'attempts in all; above 1 says that a second one does no harm', countOption)
-    .option('--call-id <id>', 'name the call; the same id, tool and arguments join it')
+    .option('--call-id <id>', 'name the call; the same id, tool and arguments join it (see below)')
     .option('--require-valid', 'refuse arguments that do not match instead of asking the worker')
     .option('--start', 'record the call, and do not wait')
     .addHelpText('after', HELP)
@@ -55,9 +68,9 @@ export function defineCall(command: Command): void {
 
 async function call(name: string, given: string, flags: CallFlags): Promise<void> {
   const args = { rawArguments: given === '-' ? await textOf(process.stdin) : given };
-  const { callId, requireValid } = flags;
-  const options: WaitOptions = {
-    ...(callId === undefined ? {} : { callId }),
+  const { callId = newCallId(), requireValid } = flags;
+  const options = {
+    callId,
     ...(requireValid === undefined ? {} : { requireValidInput: requireValid }),
     ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
     retry: retryOf(flags),
@@ -73,7 +86,6 @@ async function call(name: string, given: string, flags: CallFlags): Promise<void
     if ((served?.workers ?? 0) === 0)
       progress.note(`No connected worker serves ${name}: the call waits for one.`);
     const end = await waitFor(client, name, args, options, progress);
-    if (end === undefined) return;
     if (flags.json === true) {
       process.stdout.write(`${JSON.stringify(endJson(end.result))}\n`);
       if (!end.result.ok) process.exitCode = EXIT.toolFailed;
@@ -90,39 +102,46 @@ async function call(name: string, given: string, flags: CallFlags): Promise<void
   });
 }
 
-/** The end of a call; undefined where Ctrl-C ended the wait for it. */
+/** Chosen here, so that whatever ends the wait can say how to go on. */
+function newCallId(): string {
+  return randomBytes(16).toString('base64url');
+}
+
+/** The end of a call. A signal ends the wait for it, and not the call. */
 async function waitFor(
   client: Client,
   name: string,
   args: { readonly rawArguments: string },
-  options: WaitOptions,
+  options: WaitOptions & { readonly callId: string },
   progress: Progress,
-): Promise<{ readonly result: CallResult; readonly tookMs: number } | undefined> {
-  const interrupted = new AbortController();
-  const onSignal = (): void => interrupted.abort();
-  process.once('SIGINT', onSignal);
+): Promise<{ readonly result: CallResult; readonly tookMs: number }> {
+  const { callId } = options;
+  const ended = new AbortController();
+  const end = (signal: EndSignal): void => ended.abort(interrupted(signal, callId));
+  for (const signal of END_SIGNALS) process.once(signal, end);
   const startedAt = performance.now();
-  let callId = options.callId ?? '';
   try {
-    for await (const event of client.stream(name, args, { ...options, signal: interrupted.signal })) {
-      callId = event.callId;
+    for await (const event of client.stream(name, args, { ...options, signal: ended.signal })) {
       progress.event(event);
       if (event.kind === 'finished') {
         return { result: event.result, tookMs: performance.now() - startedAt };
       }
     }
     throw new Error(`the engine ended the stream of call ${callId} before the call had ended`);
-  } catch (error) {
-    if (!interrupted.signal.aborted) throw error;
-    progress.note(
-      `The call goes on: \`spindle watch ${callId}\` waits for it, \`spindle cancel ${callId}\` stops it.`,
-    );
-    process.exitCode = signalExitCode('SIGINT');
-    return undefined;
   } finally {
-    process.off('SIGINT', onSignal);
+    for (const signal of END_SIGNALS) process.off(signal, end);
     progress.clear();
   }
+}
+
+function interrupted(signal: EndSignal, callId: string): CommandError {
+  return new CommandError(
+    signalExitCode(signal),
+    'interrupted',
+    `The wait has ended, and call ${callId} goes on.`,
+    `\`spindle watch ${callId}\` waits for it, \`spindle cancel ${callId}\` stops it.`,
+    callId,
+  );
 }
 
 function retryOf({ runTimeout, totalTimeout, attempts }: CallFlags): RetryOptions {

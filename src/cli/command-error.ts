@@ -40,6 +40,14 @@ export function reportError(error: unknown, json: boolean): ExitCode {
   return exitCode;
 }
 
+/** Tells on standard error what is no failure, in the same two ways. */
+export function reportWarning(message: string, json: boolean): void {
+  const text = json
+    ? JSON.stringify({ warning: message })
+    : `${styled(process.stderr, 'yellow', 'spindle:')} ${message}`;
+  process.stderr.write(`${text}\n`);
+}
+
 /** A fault of ours: its stack says where. */
 function unexpected(error: unknown): CommandError {
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error);

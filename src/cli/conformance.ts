@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { ENGINE_RULES } from '../conformance/engine/rules.ts';
-import { type Finding, RULES, runEngineSuite, runSuite } from '../conformance/suite.ts';
+import { UnstartableError } from '../conformance/process.ts';
+import { type Finding, RULES, runEngineSuite, runSuite, UnreachableError } from '../conformance/suite.ts';
 import { CommandError } from './command-error.ts';
-import { EXIT } from './exit-code.ts';
+import { END_SIGNALS, type EndSignal, EXIT, signalExitCode } from './exit-code.ts';
 import { lengthOfTime, oneLine, styled } from './style.ts';
 
 interface ConformanceFlags {
@@ -12,15 +13,18 @@ interface ConformanceFlags {
 }
 
 const HELP = `
-The command is started once for each rule, with SPINDLE_ADDRESS in its environment, and has to offer the standard
-tools of docs/conformance.md. It leaves with 0 when every rule passes, and with 1 when one does not.
+The command is started once for each rule, with SPINDLE_ADDRESS in its
+environment, and has to offer the standard tools of docs/conformance.md. The
+suite leaves with 0 when every rule passes, and with 1 when one does not.
 
 Examples:
   spindle conformance -- python3 worker.py
-  spindle conformance --only 5.5 -- ./my-worker     the rules of one section of docs/protocol.md
-  spindle conformance --engine 127.0.0.1:7433        the other side: what an engine at that address does
-  spindle conformance --json -- ./my-worker         one JSON array of findings: section, title, passed, millis,
-                                                    and for a failure expected, came and output
+  spindle conformance --only 5.5 -- ./my-worker  one section of docs/protocol.md
+  spindle conformance --engine 127.0.0.1:7433    what an engine there does
+  spindle conformance --json -- ./my-worker      one JSON array of findings:
+                                                 section, title, passed, millis,
+                                                 and for a failure expected,
+                                                 came and output
 `;
 
 export function defineConformance(command: Command): void {
@@ -47,13 +51,48 @@ async function conformance(command: readonly string[], flags: ConformanceFlags):
   }
   const found = json === true ? () => undefined : (finding: Finding) => process.stdout.write(line(finding));
   const findings =
-    engine === undefined
-      ? await runSuite({ command, only, found })
-      : await runEngineSuite(engine, only, found);
+    engine === undefined ? await checkWorker(command, only, found) : await checkEngine(engine, only, found);
   const failed = findings.filter(({ passed }) => !passed).length;
   if (json === true) process.stdout.write(`${JSON.stringify(findings)}\n`);
   else process.stdout.write(`\n${findings.length - failed} passed, ${failed} failed\n`);
   if (failed > 0) process.exitCode = EXIT.toolFailed;
+}
+
+/** Ended by a signal, it ends its worker first, which is a group of its own and would not hear of it. */
+async function checkWorker(
+  command: readonly string[],
+  only: string | undefined,
+  found: (finding: Finding) => void,
+): Promise<readonly Finding[]> {
+  const ended = new AbortController();
+  const end = (signal: EndSignal): void => {
+    const message = 'The suite was ended, and its worker with it.';
+    ended.abort(new CommandError(signalExitCode(signal), 'interrupted', message));
+  };
+  for (const signal of END_SIGNALS) process.once(signal, end);
+  try {
+    return await runSuite({ command, only, found, signal: ended.signal });
+  } catch (error) {
+    if (!(error instanceof UnstartableError)) throw error;
+    const next = 'Name a program that is there and may be run; a relative path starts with ./';
+    throw new CommandError(EXIT.usage, 'unstartable', `${error.message}.`, next);
+  } finally {
+    for (const signal of END_SIGNALS) process.off(signal, end);
+  }
+}
+
+async function checkEngine(
+  address: string,
+  only: string | undefined,
+  found: (finding: Finding) => void,
+): Promise<readonly Finding[]> {
+  try {
+    return await runEngineSuite(address, only, found);
+  } catch (error) {
+    if (!(error instanceof UnreachableError)) throw error;
+    const next = 'Start one with `spindle serve`, or name another as HOST:PORT.';
+    throw new CommandError(EXIT.unreachable, 'unreachable', error.message, next);
+  }
 }
 
 function line({ section, title, passed, millis, expected = '', came = '', output = '' }: Finding): string {

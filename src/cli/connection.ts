@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import type { Client, SpindleError } from '../sdk/index.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError, reportWarning } from './command-error.ts';
 import { EXIT } from './exit-code.ts';
 
 /** The options of every command that talks to an engine. */
@@ -18,10 +18,17 @@ export function addConnectionOptions(command: Command): Command {
     .option('--json', 'output for programs');
 }
 
-/** The configuration, or the end of the command with one line for each problem. */
-export function configured(sources: Parameters<typeof loadConfig>[0]) {
+/**
+ * The configuration, or the end of the command with one line for each problem.
+ *
+ * @param warn hears of what has no effect
+ */
+export function configured(sources: Parameters<typeof loadConfig>[0], warn: (warning: string) => void) {
   const loaded = loadConfig(sources);
-  if (loaded.ok) return loaded.config;
+  if (loaded.ok) {
+    loaded.warnings.forEach(warn);
+    return loaded.config;
+  }
   throw new CommandError(
     EXIT.usage,
     'configuration',
@@ -31,10 +38,10 @@ export function configured(sources: Parameters<typeof loadConfig>[0]) {
 
 /** Runs a part of a command with a client, closes that, and rewords what the engine or the way to it refuses. */
 export async function withClient<T>(
-  { address: flag, config: file }: ConnectionFlags,
+  { address: flag, config: file, json = false }: ConnectionFlags,
   run: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const config = configured({ file, flags: { address: flag } });
+  const config = configured({ file, flags: { address: flag } }, (warning) => reportWarning(warning, json));
   const { createClient, DEFAULT_ADDRESS, SpindleError } = await import('../sdk/index.ts');
   const address = config.address ?? DEFAULT_ADDRESS;
   const client = createClient({ address });

@@ -23,13 +23,17 @@ export const EXIT = {
   outputLost: 74,
 } as const;
 
-export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
-
-const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
-
 /** What shells report for a process that a signal ended. */
-export function signalExitCode(signal: keyof typeof SIGNALS): number {
-  return 128 + SIGNALS[signal];
+const BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/** The signals by which people and supervisors end a command. */
+export type EndSignal = keyof typeof BY_SIGNAL;
+export const END_SIGNALS: readonly EndSignal[] = ['SIGINT', 'SIGTERM'];
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT] | (typeof BY_SIGNAL)[EndSignal];
+
+export function signalExitCode(signal: EndSignal): ExitCode {
+  return BY_SIGNAL[signal];
 }
 
 export const EXIT_CODES_HELP = `Exit codes:

@@ -14,7 +14,7 @@ export async function exportedTools(file: string): Promise<readonly (Tool | Tool
   try {
     exported = await import(url);
   } catch (error) {
-    const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const why = isMissing(error, url) ? 'there is no such file.' : ownStack(error);
     throw new CommandError(EXIT.usage, 'unreadable_module', `${file} cannot be loaded: ${why}`);
   }
   const entries = [...new Set(Object.values(exported).flat())].filter(
@@ -31,6 +31,29 @@ export async function exportedTools(file: string): Promise<readonly (Tool | Tool
     `${file} exports no tool.`,
     "Export what `defineTool` of 'spindle/worker' returns: export const greet = defineTool({ … })",
   );
+}
+
+function isMissing(error: unknown, url: string): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    error.code === 'ERR_MODULE_NOT_FOUND' &&
+    'url' in error &&
+    error.url === url
+  );
+}
+
+/** What is ours or Node's in a stack: it says nothing about what the module does. */
+const FOREIGN_FRAME = /^\s+at .*(?:node:|\/node_modules\/)/;
+const OWN_SOURCES = new URL('../', import.meta.url).href;
+
+/** What was thrown, with those frames of its stack alone that are of the user's own files. */
+function ownStack(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return (error.stack ?? error.message)
+    .split('\n')
+    .filter((line) => !FOREIGN_FRAME.test(line) && !(/^\s+at /.test(line) && line.includes(OWN_SOURCES)))
+    .join('\n');
 }
 
 function isTool(value: unknown): value is Tool {

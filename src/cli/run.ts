@@ -27,11 +27,13 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
 
 const EXAMPLES = `
 Start here:
-  spindle serve                        an engine at 127.0.0.1:7433, with its journal in ./spindle-data
+  spindle serve                        an engine at 127.0.0.1:7433, which keeps
+                                       its journal in ./spindle-data
   spindle worker tools.ts              serves the tools that tools.ts exports
   spindle call greet '{"name":"Ada"}'  calls one of them
 
-Every command takes --json for programs and --help for its options. SPINDLE_ADDRESS names the engine.
+Every command takes --json for programs and --help for its options.
+SPINDLE_ADDRESS names the engine.
 
 ${EXIT_CODES_HELP}
 `;
@@ -58,6 +60,8 @@ async function build(argv: readonly string[], json: boolean): Promise<Command> {
     .version(version(), '-V, --version')
     .exitOverride()
     .configureOutput({
+      getOutHelpWidth: helpWidth,
+      getErrHelpWidth: helpWidth,
       outputError: (text) => {
         const message = text.trim().replace(/^error: /, '');
         reportError(new CommandError(EXIT.usage, 'usage', message, '`spindle --help` shows how.'), json);
@@ -73,6 +77,13 @@ async function build(argv: readonly string[], json: boolean): Promise<Command> {
     if (argv.includes(name)) (await load())(command);
   }
   return program;
+}
+
+/** Longer lines are hard to read, and the texts around the options are written for this width. */
+const MAX_HELP_COLUMNS = 80;
+
+function helpWidth(): number {
+  return process.stdout.isTTY ? Math.min(process.stdout.columns, MAX_HELP_COLUMNS) : MAX_HELP_COLUMNS;
 }
 
 function version(): string {

@@ -3,7 +3,7 @@ import type { RunningEngine, StartError } from '../main.ts';
 import { retryPolicyOf } from '../sdk/tool-definition.ts';
 import { CommandError } from './command-error.ts';
 import { configured } from './connection.ts';
-import { EXIT, type ExitCode, signalExitCode } from './exit-code.ts';
+import { END_SIGNALS, type EndSignal, EXIT, type ExitCode, signalExitCode } from './exit-code.ts';
 
 interface ServeFlags {
   readonly config?: string;
@@ -20,15 +20,16 @@ interface ServeFlags {
 
 const HELP = `
 Prints one line on standard output once it is ready:
-  spindle ready grpc=127.0.0.1:7433 http=127.0.0.1:7434 journal=sqlite:./spindle-data/spindle.db
-Its log goes to standard error. SIGTERM and SIGINT let running calls end within the grace; a second one ends it
-at once, which loses nothing that was recorded.
+  spindle ready grpc=127.0.0.1:7433 http=127.0.0.1:7434 journal=memory:
+Its log goes to standard error. SIGTERM and SIGINT let running calls end within
+the grace; a second one ends it at once, which loses nothing that was recorded.
 
 Examples:
   spindle serve
   spindle serve --journal memory: --http off
-  spindle serve --listen 127.0.0.1:0 --http 127.0.0.1:0     any free ports: the line above names them
   spindle serve --config /etc/spindle.toml
+  spindle serve --listen 127.0.0.1:0 --http 127.0.0.1:0
+                                     any free ports: the line above names them
 `;
 
 export function defineServe(command: Command): void {
@@ -50,10 +51,14 @@ export function defineServe(command: Command): void {
 
 async function serve(flags: ServeFlags): Promise<void> {
   const { config: file, json = false, logLevel, shutdownGrace, resumeGrace, ...rest } = flags;
-  const config = configured({
-    file,
-    flags: { ...rest, log_level: logLevel, shutdown_grace: shutdownGrace, resume_grace: resumeGrace },
-  });
+  const warnings: string[] = [];
+  const config = configured(
+    {
+      file,
+      flags: { ...rest, log_level: logLevel, shutdown_grace: shutdownGrace, resume_grace: resumeGrace },
+    },
+    (warning) => warnings.push(warning),
+  );
   const signals = listenForSignals();
   const { createEngine, openLog, StartError } = await import('../main.ts');
   const people = process.stderr.isTTY && !json;
@@ -62,6 +67,7 @@ async function serve(flags: ServeFlags): Promise<void> {
     pretty: people,
     colour: people && process.stderr.hasColors(),
   });
+  for (const message of warnings) observer.report('warn', 'unknown_variable', { message });
 
   let engine: RunningEngine;
   try {
@@ -105,13 +111,13 @@ async function serve(flags: ServeFlags): Promise<void> {
 
 interface Signals {
   /** Resolves with the first signal from now on; before, a signal ends the process, which serves nobody yet. */
-  first(): Promise<'SIGTERM' | 'SIGINT'>;
+  first(): Promise<EndSignal>;
 }
 
 /** The second signal ends the process as well, whatever it waits for. */
 function listenForSignals(): Signals {
-  let listener: ((signal: 'SIGTERM' | 'SIGINT') => void) | undefined;
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  let listener: ((signal: EndSignal) => void) | undefined;
+  for (const signal of END_SIGNALS) {
     process.on(signal, () => {
       if (listener === undefined) process.exit(signalExitCode(signal));
       listener(signal);

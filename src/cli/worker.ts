@@ -9,7 +9,7 @@ import {
   type Worker,
   type WorkerStatus,
 } from '../sdk/worker/index.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError, reportWarning } from './command-error.ts';
 import { addConnectionOptions, type ConnectionFlags, commandErrorOf, configured } from './connection.ts';
 import { EXIT } from './exit-code.ts';
 import { exportedTools } from './exported-tools.ts';
@@ -23,10 +23,12 @@ interface WorkerFlags extends ConnectionFlags {
 }
 
 const HELP = `
-FILE is a TypeScript or JavaScript module. Each of its exports may be a tool, a toolchain, or an array of these;
-other exports are left alone. Without an engine the worker tries again until there is one.
+FILE is a TypeScript or JavaScript module. Each of its exports may be a tool, a
+toolchain, or an array of these; other exports are left alone. Without an engine
+the worker tries again until there is one.
 
-SIGTERM and Ctrl-C let running calls end, within 30 s; a second signal ends the worker at once.
+SIGTERM and Ctrl-C let running calls end, within 30 s; a second signal ends the
+worker at once.
 
 Example (greet.ts):
   import { defineTool } from 'spindle/worker';
@@ -53,8 +55,11 @@ export function defineWorker(command: Command): void {
 }
 
 async function work(file: string, flags: WorkerFlags): Promise<void> {
-  const { address = DEFAULT_ADDRESS } = configured({ file: flags.config, flags: { address: flags.address } });
   const json = flags.json === true;
+  const { address = DEFAULT_ADDRESS } = configured(
+    { file: flags.config, flags: { address: flags.address } },
+    (warning) => reportWarning(warning, json),
+  );
   const name = flags.name ?? `${basename(file)}@${hostname()}`;
   const entries = await exportedTools(file);
   const worker = makeWorker(file, {

@@ -65,7 +65,11 @@ export interface DispatchOptions {
 
 export const VALID: ToolInput = create(ToolInputSchema, { status: { case: 'valid', value: {} } });
 
-/** @param patienceMs how long the worker has for its next frame */
+/**
+ * Rejects with an UnstartableError where the system cannot run the command.
+ *
+ * @param patienceMs how long the worker has for its next frame
+ */
 export async function openBench(
   command: readonly string[],
   patienceMs: number = FRAME_TIMEOUT_MS,
@@ -96,6 +100,15 @@ export async function openBench(
   if (!target.ok) throw new Error(target.refusal.message);
   const proxy = await openProxy(target.value);
   const process = startWorker(command, proxy.address);
+  const close = async (): Promise<void> => {
+    await process.kill();
+    await proxy.close();
+    await listening.drain(0);
+  };
+  await process.started.catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
   let started = false;
 
   const connection = async (): Promise<Stream> => {
@@ -123,11 +136,7 @@ export async function openBench(
     get connections() {
       return connections;
     },
-    async close() {
-      await process.kill();
-      await proxy.close();
-      await listening.drain(0);
-    },
+    close,
   };
 }
 

@@ -4,6 +4,8 @@
 export const FRAME_TIMEOUT_MS = 10_000;
 /** How long the command has to connect at first: it may have to be compiled. */
 export const START_TIMEOUT_MS = 120_000;
+/** How long an engine has to take a connection. */
+export const REACH_TIMEOUT_MS = 5_000;
 /** What the welcome says about heartbeats, silence and grace. */
 export const HEARTBEAT_MS = 250;
 export const SILENCE_MS = 2_000;

@@ -5,8 +5,15 @@ import { EXIT_TIMEOUT_MS, MAX_OUTPUT_BYTES } from './limits.ts';
 /** How a process ended: its exit code, or the signal that ended it. */
 export type Exit = number | string;
 
+/** The command of the worker under test cannot be run at all. */
+export class UnstartableError extends Error {
+  override readonly name = 'UnstartableError';
+}
+
 /** The worker under test, as a process. */
 export interface WorkerProcess {
+  /** Rejects with an UnstartableError where the system cannot run the command. */
+  readonly started: Promise<void>;
   readonly exited: Promise<Exit>;
   signal(signal: NodeJS.Signals): void;
   /** Waits until it has ended by itself. */
@@ -32,9 +39,15 @@ export function startWorker(command: readonly string[], address: string): Worker
   };
   child.stdout?.on('data', keep);
   child.stderr?.on('data', keep);
-  child.once('error', (error) => exit.resolve(error.message));
+  const started = Promise.withResolvers<void>();
+  child.once('spawn', started.resolve);
+  child.once('error', (error) => {
+    started.reject(new UnstartableError(`${file} cannot be started: ${error.message}`, { cause: error }));
+    exit.resolve(error.message);
+  });
   child.once('exit', (code, signal) => exit.resolve(signal ?? code ?? 0));
   return {
+    started: started.promise,
     exited: exit.promise,
     signal: (signal) => signalGroup(child, signal),
     exit: (expected) => within(EXIT_TIMEOUT_MS, expected, exit.promise, () => 'it still runs'),

@@ -35,20 +35,28 @@ export interface SuiteOptions {
   readonly only?: string | undefined;
   /** How long the worker has for its next frame, in milliseconds. Default FRAME_TIMEOUT_MS. */
   readonly patienceMs?: number;
+  /** Ends the suite, and the worker with it: the promise then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
   /** Hears of each finding as it comes. */
   readonly found?: (finding: Finding) => void;
 }
 
-/** Checks a worker. Each rule gets a process of its own, so that one failure says nothing about the next rule. */
+/**
+ * Checks a worker. Each rule gets a process of its own, so that one failure says nothing about the next rule. Rejects
+ * with an UnstartableError where the command cannot be run.
+ */
 export async function runSuite({
   command,
   only,
   patienceMs,
+  signal = NEVER,
   found = () => undefined,
 }: SuiteOptions): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const rule of RULES.filter((one) => isChosen(one, only))) {
-    const finding = await checkRule(rule, command, patienceMs);
+    signal.throwIfAborted();
+    const finding = await checkRule(rule, command, patienceMs, signal);
+    signal.throwIfAborted();
     found(finding);
     findings.push(finding);
   }
@@ -59,13 +67,20 @@ async function checkRule(
   rule: Rule,
   command: readonly string[],
   patienceMs: number | undefined,
+  signal: AbortSignal,
 ): Promise<Finding> {
   const { section, title } = rule;
   const started = performance.now();
   const bench = await openBench(command, patienceMs);
   const millis = (): number => Math.round(performance.now() - started);
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  // It may have come while the worker was started.
+  if (signal.aborted) abort();
   try {
-    await rule.check(bench);
+    const checked = rule.check(bench);
+    await Promise.race([checked, aborted.promise]);
     return { section, title, passed: true, millis: millis() };
   } catch (error) {
     return {
@@ -77,17 +92,29 @@ async function checkRule(
       ...reasonOf(error),
     };
   } finally {
+    signal.removeEventListener('abort', abort);
     await bench.close();
   }
 }
 
-/** Checks an engine from the other side: what its workers and callers may rely on. */
+const NEVER = new AbortController().signal;
+
+/** No engine is where one should be checked. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError';
+}
+
+/**
+ * Checks an engine from the other side: what its workers and callers may rely on. Rejects with an UnreachableError
+ * where nobody answers.
+ */
 export async function runEngineSuite(
   address: string,
   only?: string,
   found: (finding: Finding) => void = () => undefined,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
+  if (!(await isThere(address))) throw new UnreachableError(`No engine answers at ${address}.`);
   for (const rule of ENGINE_RULES.filter((one) => isChosen(one, only))) {
     const started = performance.now();
     const peer = openPeer(address);
@@ -100,6 +127,15 @@ export async function runEngineSuite(
     findings.push(finding);
   }
   return findings;
+}
+
+async function isThere(address: string): Promise<boolean> {
+  const peer = openPeer(address);
+  try {
+    return await peer.isThere();
+  } finally {
+    peer.close();
+  }
 }
 
 function isChosen(

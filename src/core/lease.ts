@@ -9,7 +9,7 @@ import { type Call, earlier, type Lease, totalDeadline } from './call.ts';
 import type { LoseLease, Placement, RejectLease } from './command.ts';
 import { about, type Draft, journalData } from './event.ts';
 import { requeued } from './evolve.ts';
-import { MAX_REQUEUES } from './limits.ts';
+import { MAX_REJECT_REASON_CHARS, MAX_REQUEUES } from './limits.ts';
 import { policyMessage } from './policy.ts';
 import { happened, NOTHING, type Ruling } from './ruling.ts';
 import type { Session } from './session.ts';
@@ -66,9 +66,21 @@ export function returned(session: Session, command: RejectLease | LoseLease, rea
   const back: Draft = { kind: { case: 'toolCallRequeued', value }, journal: about(lease) };
   const after = requeued(call, reason, command.at);
   if (after.requeues < MAX_REQUEUES) return happened(back);
-  const what = `${call.name} was not started: it came back from workers ${after.requeues} times.`;
+  const what = `${call.name} was not started: it came back from workers ${after.requeues} times, ${whyBack(command)}.`;
   const end = { failure: afterDispatch(after, 'rejected', what), retryable: true, answered: false };
   return happened(back, endAttempt(after, end, command.at, command.draw));
+}
+
+/** Why the last one came back, for whoever has to mend it: in the worker's own words, where it had some. */
+function whyBack(command: RejectLease | LoseLease): string {
+  if (command.kind === 'lose') return 'the last time because its worker never had it';
+  const words = command.reason
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .trim()
+    .replace(/\.$/, '');
+  if (words === '') return 'the last time without a reason';
+  const most = MAX_REJECT_REASON_CHARS;
+  return `the last time because: ${words.length > most ? `${words.slice(0, most - 1)}…`.toWellFormed() : words}`;
 }
 
 /** A dispatch that may have run, and will not be answered (4.6). */

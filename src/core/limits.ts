@@ -93,6 +93,8 @@ export const MAX_ATTEMPTS = 100;
 export const MAX_BACKOFF_MULTIPLIER = 1_000;
 /** A dispatch that comes back unstarted this often ends its attempt with `rejected` (4.3). */
 export const MAX_REQUEUES = 16;
+/** What a failure quotes of a worker's reason for giving a dispatch back, in UTF-16 code units: a sentence or two. */
+export const MAX_REJECT_REASON_CHARS = 300;
 /** No policy may ask for a longer wait than a year; it keeps instants within safe integers. */
 export const MAX_POLICY_DURATION_MS = 366 * 24 * 3_600_000;
 /** Checkpoints are kept durably, at most one a second … (Progress.checkpoint) */
@@ -255,6 +257,11 @@ export const PRUNE_REST_FACTOR = 4;
 export const BLOB_COLLECTION_INTERVAL_MS = 3_600_000;
 /** A blob that was put this recently is kept: the event that refers to it may wait for a full disk (3.3). */
 export const BLOB_GRACE_MS = 3_600_000;
+/**
+ * Blobs that are written at once. Each has a file open, and workers that start together may bring thousands, where
+ * systems give a process 1,024 handles; the disk is busy with fewer.
+ */
+export const MAX_PARALLEL_BLOB_WRITES = 32;
 /** Blobs that one step of a collection asks the journal about. */
 export const BLOBS_PER_STEP = 256;
 /** A reference to a definition counts for so many sessions that follow: one row to write for as many calls. */

@@ -1,5 +1,10 @@
 import { create, toBinary } from '@bufbuild/protobuf';
-import { type Caller, type Call as CallMessage, CallSchema } from '../../gen/spindle/v1/call_pb.ts';
+import {
+  type Caller,
+  type Call as CallMessage,
+  CallSchema,
+  CallStatus,
+} from '../../gen/spindle/v1/call_pb.ts';
 import type { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
 import type {
   CallToolRequest,
@@ -7,7 +12,6 @@ import type {
   SettleCallRequest,
 } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { type Call, lastLease } from '../core/call.ts';
-import { failure } from '../core/failure.ts';
 import { DEFAULT_CALLS, MAX_PAGE_SIZE, MAX_RESULT_BYTES, MESSAGE_OVERHEAD_BYTES } from '../core/limits.ts';
 import { accepted, type Outcome, refused } from '../core/refusal.ts';
 import { directCallOf, directCallSession, type Session } from '../core/session.ts';
@@ -79,11 +83,15 @@ export function createCalls(shared: Shared): Calls {
     return call.ok ? accepted(callMessage(key.sessionId, call.value, clock.now())) : call;
   };
 
-  /** One damaged call must not hide the others of a list. */
-  const listed = async (key: SessionKey): Promise<CallMessage | undefined> => {
+  /**
+   * One damaged call must not hide the others of a list. What leads to a call has no checksum, and its log has one:
+   * a call is listed only for those that its log names.
+   */
+  const listed = async (key: SessionKey, subject: string, name = ''): Promise<CallMessage | undefined> => {
     try {
       const [call] = (await sessions.read(key))?.calls.values() ?? [];
-      return call && callMessage(key.sessionId, call, clock.now());
+      if (call === undefined || call.caller?.subject !== subject) return undefined;
+      return name === '' || call.name === name ? callMessage(key.sessionId, call, clock.now()) : undefined;
     } catch (error) {
       if (shared.refuse(error)?.reason !== 'session_damaged') throw error;
       return damagedCall(key.sessionId);
@@ -123,7 +131,7 @@ export function createCalls(shared: Shared): Calls {
       const calls: CallMessage[] = [];
       let bytes = 0;
       for (const [index, sessionId] of page.sessionIds.entries()) {
-        const message = await listed({ tenant, sessionId });
+        const message = await listed({ tenant, sessionId }, subject, name);
         if (message === undefined) continue;
         bytes += toBinary(CallSchema, message).byteLength + MESSAGE_OVERHEAD_BYTES;
         // A page that no reader could take ends early. Its cursor is that of the shorter one.
@@ -203,14 +211,13 @@ export function createCalls(shared: Shared): Calls {
   };
 }
 
-/** What a list says of a call whose record cannot be read (7.4). */
+/** What a list says of a call whose record cannot be read: its id, and no claim about what it did (7.4). */
 function damagedCall(sessionId: string): CallMessage {
-  const error = failure('internal', 'The record of this call is damaged, and nothing of it can be trusted.');
   const callId = directCallOf(sessionId);
   return create(CallSchema, {
     sessionId: callId === undefined ? sessionId : '',
     callId: callId ?? '',
-    outcome: { case: 'error', value: error },
+    status: CallStatus.DAMAGED,
   });
 }
 

@@ -1,14 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { open, readdir, rename, rm, stat, unlink, utimes } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { BLOB_CHUNK_BYTES } from '../core/limits.ts';
+import { BLOB_CHUNK_BYTES, MAX_PARALLEL_BLOB_WRITES } from '../core/limits.ts';
 import type { Instant } from '../core/time.ts';
 import type { Blobs, Digest } from '../engine/ports.ts';
 import { isPlainTenant, oldBlobs, TENANT_FILE, tenantFolder } from './blob-folders.ts';
 import { digestOf, firstDigits, isDigest } from './digest.ts';
 import { makeDirectory, syncDirectory } from './directory.ts';
 import { JournalError, reasonOf } from './journal-error.ts';
-import { hasCode, writeDurably } from './private-file.ts';
+import { hasCode, sizeIfThere, writeDurably } from './private-file.ts';
+import { createTurns } from './turns.ts';
 
 export interface FileBlobsOptions {
   /** Made when it is missing, for this user alone. It belongs to one engine, like the journal beside it. */
@@ -41,6 +42,7 @@ function createBlobs(directory: string, incoming: string, now: () => Instant): B
   const removing = new Map<string, Promise<number | undefined>>();
   /** Tenants whose directory is known to name them. */
   const named = new Set<string>();
+  const turn = createTurns(MAX_PARALLEL_BLOB_WRITES);
   let closed = false;
 
   function rejectWhenClosed(): void {
@@ -63,7 +65,7 @@ function createBlobs(directory: string, incoming: string, now: () => Instant): B
     if (isPlainTenant(tenant) || named.has(tenant)) return;
     const path = join(directory, tenantFolder(tenant), TENANT_FILE);
     const name = Buffer.from(tenant);
-    if ((await sizeOf(path)) !== name.length) await replace(path, name);
+    if ((await sizeIfThere(path)) !== name.length) await replace(path, name);
     named.add(tenant);
   }
 
@@ -72,7 +74,7 @@ function createBlobs(directory: string, incoming: string, now: () => Instant): B
     await makeDirectory(folder);
     await nameTenant(tenant);
     // A file of another size lost its end; here are the bytes to mend it with.
-    if ((await sizeOf(path)) !== bytes.length) await replace(path, bytes);
+    if ((await sizeIfThere(path)) !== bytes.length) await replace(path, bytes);
     // A file's time is a little less exact than ours: rounded up, it is never before the put.
     const putAt = (Math.floor(now()) + 1) / 1_000;
     await utimes(path, putAt, putAt);
@@ -95,7 +97,8 @@ function createBlobs(directory: string, incoming: string, now: () => Instant): B
       const folder = folderOf(directory, tenant, digest);
       const path = join(folder, digest);
       const written =
-        writing.get(path) ?? write(tenant, folder, path, bytes).finally(() => writing.delete(path));
+        writing.get(path) ??
+        turn(() => write(tenant, folder, path, bytes)).finally(() => writing.delete(path));
       writing.set(path, written);
       await written.catch((error: unknown) => {
         throw unwritten(path, error);
@@ -107,7 +110,7 @@ function createBlobs(directory: string, incoming: string, now: () => Instant): B
       rejectWhenClosed();
       if (!isDigest(digest)) return undefined;
       const path = join(folderOf(directory, tenant, digest), digest);
-      const size = await sizeOf(path).catch((error: unknown) => {
+      const size = await sizeIfThere(path).catch((error: unknown) => {
         throw unreadable(path, error);
       });
       return size === undefined ? undefined : readVerified(path, digest);
@@ -174,16 +177,6 @@ async function unlinkIfOld(path: string, putBefore: Instant): Promise<number | u
   if (found === undefined || found.mtimeMs >= putBefore) return undefined;
   await unlink(path);
   return found.size;
-}
-
-/** Undefined where there is no file. */
-async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
-    throw error;
-  }
 }
 
 function unusable(directory: string, error: unknown): JournalError {

@@ -1,4 +1,4 @@
-import { open, readFile } from 'node:fs/promises';
+import { open, readFile, stat } from 'node:fs/promises';
 
 /** What an engine keeps is for its own user: logs and blobs hold what callers said. */
 export const PRIVATE_FILE_MODE = 0o600;
@@ -18,6 +18,16 @@ export async function writeDurably(path: string, bytes: Uint8Array, flag: 'w' | 
 export async function readIfThere(path: string): Promise<Uint8Array | undefined> {
   try {
     return await readFile(path);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** In bytes. Undefined where there is no file. */
+export async function sizeIfThere(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined;
     throw error;

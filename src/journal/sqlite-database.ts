@@ -5,7 +5,7 @@ import { makeDirectory } from './directory.ts';
 import { hasCode, PRIVATE_FILE_MODE } from './private-file.ts';
 import { foreignFile } from './sqlite-error.ts';
 import { checkUnfinished } from './sqlite-index-check.ts';
-import { checkIdentity, migrate } from './sqlite-schema.ts';
+import { checkIdentity, isJournal, migrate } from './sqlite-schema.ts';
 import { checkWal } from './wal-check.ts';
 
 /** One page of the smallest size. */
@@ -50,8 +50,9 @@ function prepareDatabase(database: DatabaseSync, path: string, maxBytes: number 
   if (maxBytes !== undefined) {
     database.exec(`PRAGMA max_page_count = ${Math.ceil(maxBytes / pageBytes(database))}`);
   }
+  // Before anything is written: a damaged file is left as it is.
+  if (isJournal(database)) checkUnfinished(database, path);
   migrate(database, path);
-  checkUnfinished(database, path);
   // An empty log at the start lets `checkWal` tell a damaged log from a torn end after the next crash.
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
 }

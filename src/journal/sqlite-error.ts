@@ -64,6 +64,9 @@ export function readingError(error: unknown, path: string): JournalError {
 
 /** A commit that broke off (7.4). */
 export function failedCommit(error: unknown, path: string): JournalError {
+  if (resultCode(error) === SQLITE_CORRUPT) {
+    return new JournalError('failed', `${damage(error, path)} Nothing more is recorded. ${RESTORE}`, error);
+  }
   return new JournalError(
     'failed',
     `The journal ${path} failed to commit: ${reasonOf(error)}. Whether its last events are on disk is unknown, ` +
@@ -73,12 +76,14 @@ export function failedCommit(error: unknown, path: string): JournalError {
 }
 
 export function corruptFile(error: unknown, path: string): JournalError {
-  return new JournalError(
-    'corrupt',
-    `The journal ${path} is damaged: ${reasonOf(error)}. Restore it, with its -wal file, from a backup.`,
-    error,
-  );
+  return new JournalError('corrupt', `${damage(error, path)} ${RESTORE}`, error);
 }
+
+function damage(error: unknown, path: string): string {
+  return `The journal ${path} is damaged: ${reasonOf(error)}.`;
+}
+
+const RESTORE = 'Restore it, with its -wal file, from a backup.';
 
 export function foreignFile(path: string, error?: unknown): JournalError {
   return new JournalError(

@@ -1,4 +1,4 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import { JournalError } from './journal-error.ts';
 
 /** Marks the file as a journal of Spindle: "SPDL" in ASCII, in the header of the database. */
@@ -69,10 +69,15 @@ export const MIGRATIONS: readonly string[] = [
   `,
 ];
 
+/** Whether the database has our tables, of whatever version: a new one has none. */
+export function isJournal(database: DatabaseSync): boolean {
+  return database.prepare('PRAGMA application_id').get()?.['application_id'] === APPLICATION_ID;
+}
+
 /** Throws for a database that is no journal, before anything of it was changed. */
 export function checkIdentity(database: DatabaseSync, path: string): void {
+  if (isJournal(database)) return;
   const { application_id: id } = database.prepare('PRAGMA application_id').get() ?? {};
-  if (id === APPLICATION_ID) return;
   const { count } = database.prepare('SELECT count(*) AS count FROM sqlite_schema').get() ?? {};
   if (id === 0 && count === 0) return;
   throw new JournalError(
@@ -81,11 +86,12 @@ export function checkIdentity(database: DatabaseSync, path: string): void {
   );
 }
 
-/** Applies what is missing, all of it or nothing. */
+/** Applies what is missing, all of it or nothing. Where nothing is, nothing is written. */
 export function migrate(database: DatabaseSync, path: string, migrations = MIGRATIONS): void {
+  if (isJournal(database) && versionOf(database) === migrations.length) return;
   database.exec('BEGIN IMMEDIATE');
   try {
-    const { user_version: version } = database.prepare('PRAGMA user_version').get() ?? {};
+    const version = versionOf(database);
     if (typeof version !== 'number' || version > migrations.length) {
       throw new JournalError(
         'unknown_version',
@@ -101,4 +107,8 @@ export function migrate(database: DatabaseSync, path: string, migrations = MIGRA
     if (database.isTransaction) database.exec('ROLLBACK');
     throw error;
   }
+}
+
+function versionOf(database: DatabaseSync): SQLOutputValue | undefined {
+  return database.prepare('PRAGMA user_version').get()?.['user_version'];
 }

@@ -142,15 +142,17 @@ function plain({ kind, message }: JournalError): ThreadError {
 }
 
 async function main(port: MessagePort, options: ThreadOptions): Promise<void> {
-  let database: DatabaseSync;
+  let database: DatabaseSync | undefined;
   try {
     database = await openDatabase(options.path, options.maxBytes);
+    // The first statements read more of the file, so this is where some damage shows.
+    serve(port, database, options);
   } catch (error) {
     send(port, { kind: 'ended', error: plain(openingError(error, options.path)) });
     port.close();
+    database?.close();
     return;
   }
-  serve(port, database, options);
   send(port, { kind: 'opened' });
 }
 

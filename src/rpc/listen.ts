@@ -23,10 +23,11 @@ export interface Listening {
   readonly grpcAddress: string;
   readonly httpAddress: string | undefined;
   /**
-   * Takes no new request, says so to health checks, waits up to the grace for open ones, ends the rest with
-   * `shutting_down`, and closes every connection. Resolves when all is closed; a second call joins the first.
+   * Answers every new request with `shutting_down`, says NOT_SERVING to health checks, waits up to the grace for what
+   * is under way, ends the rest with `shutting_down` as well, and closes every connection. Resolves when all is
+   * closed; a second call joins the first.
    *
-   * @param settled the wait ends with this as well: what open requests wait for will not come any more
+   * @param settled what is waited for; else the end of every open request
    */
   drain(graceMs: number, settled?: Promise<unknown>): Promise<void>;
 }
@@ -41,10 +42,14 @@ export async function listen({ services, grpc, http, observer }: ListenOptions):
   const ports = httpPort === undefined ? [grpcPort] : [grpcPort, httpPort];
 
   const close = async (graceMs: number, settled: Promise<unknown>): Promise<void> => {
-    const closed = Promise.all(ports.map((port) => port.close()));
-    await within(graceMs, Promise.race([requests.idle(), settled]));
     const text = 'The engine shuts down. Try again, or try another engine.';
-    requests.stopAll(refused('shutting_down', text).refusal);
+    const { refusal } = refused('shutting_down', text);
+    // The ports stay open meanwhile: who is told why looks elsewhere, and who finds no port has to guess.
+    requests.refuse(refusal);
+    for (const port of ports) port.leave();
+    await within(graceMs, settled);
+    requests.stopAll(refusal);
+    const closed = Promise.all(ports.map((port) => port.close()));
     await within(SHUTDOWN_FLUSH_MS, closed);
     for (const port of ports) port.destroy();
   };
@@ -52,14 +57,12 @@ export async function listen({ services, grpc, http, observer }: ListenOptions):
   return {
     grpcAddress: formatAddress(grpcPort.address),
     httpAddress: httpPort && formatAddress(httpPort.address),
-    drain(graceMs, settled = NEVER) {
+    drain(graceMs, settled = requests.idle()) {
       draining ??= close(graceMs, settled);
       return draining;
     },
   };
 }
-
-const NEVER = new Promise<never>(() => undefined);
 
 function parsed(text: string): Address {
   const address = parseAddress(text);

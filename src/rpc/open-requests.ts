@@ -6,6 +6,10 @@ export interface OpenRequests {
   add(stop: (refusal: Refusal) => void): () => void;
   /** Resolves once nothing is open. */
   idle(): Promise<void>;
+  /** Set: what every request is told that comes from now on. */
+  readonly refusal: Refusal | undefined;
+  /** Lets those that are open go on, and turns every later one away. */
+  refuse(refusal: Refusal): void;
   /** Ends every open request with a refusal. */
   stopAll(refusal: Refusal): void;
 }
@@ -13,7 +17,14 @@ export interface OpenRequests {
 export function createOpenRequests(): OpenRequests {
   const open = new Set<{ readonly stop: (refusal: Refusal) => void }>();
   let waiting: (() => void)[] = [];
+  let turnedAway: Refusal | undefined;
   return {
+    get refusal() {
+      return turnedAway;
+    },
+    refuse(refusal) {
+      turnedAway = refusal;
+    },
     add(stop) {
       const entry = { stop };
       open.add(entry);

@@ -4,6 +4,8 @@ import { type Address, formatAddress } from './address.ts';
 export interface Port {
   /** With the number that the system chose. */
   readonly address: Address;
+  /** Tells health checks that nobody should come any more. Whoever comes all the same is still answered. */
+  leave(): void;
   /** Takes no new connection and no new request. Resolves once every connection has ended. */
   close(): Promise<void>;
   /** Ends every connection at once. */

@@ -3,6 +3,7 @@ import {
   type ConnectRequest,
   type EngineFrame,
   GoAwayReason,
+  GoAwayReasonSchema,
   GoAwaySchema,
   type Hello,
   type WorkerFrame,
@@ -106,8 +107,10 @@ export function serveStream(
   };
 
   /** Forgets the stream; what its worker holds waits for it to come back (5.5). */
-  const leave = (): void => {
+  const leave = (reason: string): void => {
     if (state === 'closed') return;
+    if (state === 'connected')
+      observer.report('info', 'worker_left', { worker: instance?.workerName ?? '', reason });
     state = 'closed';
     for (const cancel of [...alarms]) cancel();
     if (instance?.link !== undefined && isOurs(instance)) registry.suspend(instance);
@@ -116,19 +119,21 @@ export function serveStream(
 
   const isOurs = (candidate: Instance): boolean => candidate.link?.outbox === outbox;
 
-  const close = (refusal?: Refusal): void => {
+  const close = (reason: string, refusal?: Refusal): void => {
     if (state === 'closed') return;
     outbox.flush();
-    leave();
+    leave(reason);
     transport.end(refusal);
   };
+
+  const refuse = (refusal: Refusal): void => close(refusal.message, refusal);
 
   const fail = (message: string): void => {
     observer.report('warn', 'worker_protocol_error', {
       worker: instance?.workerName ?? transport.peer,
       message,
     });
-    close(refused('protocol_error', message).refusal);
+    refuse(refused('protocol_error', message).refusal);
   };
 
   const goAway = (reason: GoAwayReason, closesAfter: Millis): void => {
@@ -136,8 +141,10 @@ export function serveStream(
     link.ready = false;
     link.leaving = true;
     push({ case: 'goAway', value: create(GoAwaySchema, { reason, closesAfter: duration(closesAfter) }) });
-    if (closesAfter === 0) close();
-    else after(closesAfter, () => close());
+    const word = GoAwayReasonSchema.value[reason]?.localName.toLowerCase();
+    const end = (): void => close(`the engine sent it away: ${word}`);
+    if (closesAfter === 0) end();
+    else after(closesAfter, end);
   };
 
   const sendAway = (reason: GoAwayReason): void => goAway(reason, 0);
@@ -155,7 +162,7 @@ export function serveStream(
       return;
     }
     if (!outcome.ok) {
-      close(outcome.refusal);
+      refuse(outcome.refusal);
       return;
     }
     state = 'connected';
@@ -167,7 +174,7 @@ export function serveStream(
       peer: transport.peer,
     });
     push({ case: 'welcome', value: outcome.value.welcome });
-    handler = createFrameHandler({ registry, instance, link, fail, close, onAnswer: holdBack });
+    handler = createFrameHandler({ registry, instance, link, fail, close: refuse, onAnswer: holdBack });
     after(STREAM_AGE_MS * (0.9 + 0.2 * registry.options.random.draw()), () =>
       goAway(GoAwayReason.MAX_AGE, SHUTDOWN_GRACE_MS),
     );
@@ -199,7 +206,7 @@ export function serveStream(
     else if (frame.kind.case === 'hello') {
       accept(frame.kind.value).catch((error: unknown) => {
         observer.report('error', 'definitions_not_stored', { worker: transport.peer, error: String(error) });
-        close(
+        refuse(
           refused('journal_unavailable', 'the engine could not store the definitions; try again later')
             .refusal,
         );
@@ -212,7 +219,7 @@ export function serveStream(
     if (left > 0) after(left, listenForSilence);
     else {
       observer.report('warn', 'worker_silent', { worker: instance?.workerName ?? transport.peer });
-      close(
+      refuse(
         refused('hello_timeout', `nothing was heard for ${SILENCE_TIMEOUT_MS / 1_000} s; reconnect`).refusal,
       );
     }
@@ -230,17 +237,14 @@ export function serveStream(
     letGo('reader');
     if (instance !== undefined) registry.listener.available(instance.tenant);
   });
-  transport.onEnd(() => close());
-  transport.onGone((reason) => {
-    if (state === 'connected')
-      observer.report('info', 'worker_left', { worker: instance?.workerName ?? '', reason });
-    leave();
-  });
+  // A worker that was killed ends its stream as well, by the hand of its system.
+  transport.onEnd(() => close(instance?.draining ? 'it has drained' : 'it ended its stream without a drain'));
+  transport.onGone(leave);
   after(HELLO_TIMEOUT_MS, () => {
     if (state !== 'hello') return;
-    close(refused('hello_timeout', `no hello came within ${HELLO_TIMEOUT_MS / 1_000} s`).refusal);
+    refuse(refused('hello_timeout', `no hello came within ${HELLO_TIMEOUT_MS / 1_000} s`).refusal);
   });
   after(SILENCE_TIMEOUT_MS, listenForSilence);
 
-  return { goAway, close };
+  return { goAway, close: refuse };
 }

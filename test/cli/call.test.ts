@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Ended, type Running, serve, spindle, start, temporaryFolder } from './spindle.ts';
@@ -27,6 +27,14 @@ function client(args: readonly string[], stdin?: string): Promise<Ended> {
 
 async function json(args: readonly string[]): Promise<unknown> {
   return JSON.parse((await client([...args, '--json'])).stdout);
+}
+
+/** Waits until a call of this id has been made. */
+async function begun(callId: string): Promise<void> {
+  for (;;) {
+    const listed = await json(['calls', '--name', 'wait', '--unfinished']);
+    if (JSON.stringify(listed).includes(callId)) return;
+  }
 }
 
 describe('spindle call', () => {
@@ -101,6 +109,58 @@ describe('spindle call', () => {
     });
   });
 
+  it('tells a program, too, the id of the call that goes on when its time is over', async () => {
+    const { code, stdout, stderr } = await client([
+      'call',
+      'wait',
+      '{"ms":60000}',
+      '--timeout',
+      '50ms',
+      '--json',
+    ]);
+    expect({ code, stdout }).toEqual({ code: 5, stdout: '' });
+    const { error } = JSON.parse(stderr);
+    expect(error).toMatchObject({ reason: 'wait_timeout', callId: expect.any(String), exitCode: 5 });
+    expect(await json(['cancel', error.callId])).toMatchObject({ callId: error.callId, state: 'ended' });
+  });
+
+  describe.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('that gets %s ends the wait alone, and says how to go on,', (signal, exitCode) => {
+    it('to a person', async () => {
+      await using calling = start(['call', 'wait', '{"ms":60000}', '--address', engine.address]);
+      await calling.says(/Waiting/);
+      calling.kill(signal);
+      const { code, stderr } = await calling.ended;
+      expect(code).toBe(exitCode);
+      const [, callId = ''] = /and call (\S+) goes on\.\n`spindle watch \1` waits/.exec(stderr) ?? [];
+      expect(await json(['cancel', callId])).toMatchObject({ callId, name: 'wait' });
+    });
+
+    it('to a program', async () => {
+      const callId = `ended-by-${signal}`;
+      const args = [
+        'call',
+        'wait',
+        '{"ms":60000}',
+        '--call-id',
+        callId,
+        '--address',
+        engine.address,
+        '--json',
+      ];
+      await using calling = start(args);
+      await begun(callId);
+      calling.kill(signal);
+      const { code, stdout, stderr } = await calling.ended;
+      expect({ code, stdout }).toEqual({ code: exitCode, stdout: '' });
+      expect(JSON.parse(stderr)).toMatchObject({ error: { reason: 'interrupted', callId, exitCode } });
+      expect(await json(['get', callId])).toMatchObject({ state: 'running' });
+      await client(['cancel', callId]);
+    });
+  });
+
   it('bounds the call itself with --run-timeout', async () => {
     const { code, stderr } = await client(['call', 'wait', '{"ms":60000}', '--run-timeout', '50ms']);
     expect(code).toBe(1);
@@ -161,6 +221,22 @@ describe('commands for calls and tools', () => {
     expect([...(await readFile(file))]).toEqual([1, 2, 3]);
   });
 
+  it('write a blob for programs, and make no file for one that nobody has', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'picture');
+    const [, uri = ''] = /"uri":"([^"]+)"/.exec(JSON.stringify(await json(['call', 'draw']))) ?? [];
+    expect(await json(['blob', uri])).toEqual({ uri, sizeBytes: 3, data: 'AQID' });
+    expect(await json(['blob', uri, '-o', file])).toEqual({ uri, sizeBytes: 3, output: file });
+    const missing = await client(['blob', `${uri.slice(0, -4)}0000`, '-o', join(folder.path, 'missing')]);
+    expect(missing).toMatchObject({ code: 3, stderr: expect.stringContaining('blob_not_found') });
+    expect(await readdir(folder.path)).toEqual(['picture']);
+    const nowhere = await client(['blob', uri, '-o', join(folder.path, 'no', 'picture')]);
+    expect(nowhere).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/picture cannot be written: ENOENT.*folder/s),
+    });
+  });
+
   it('leave with 3 where the engine refuses, and name the reason', async () => {
     const { code, stdout, stderr } = await client(['get', 'nobody']);
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
@@ -193,10 +269,41 @@ describe('commands for calls and tools', () => {
     expect(stderr).toMatch(message);
   });
 
+  it.each([
+    [[], 'spindle: SPINDLE_ADRESS is no setting'],
+    [['--json'], '{"warning":"SPINDLE_ADRESS is no setting'],
+  ])('warn of a variable that is no setting, and go on: %j', async (flags, warning) => {
+    const environment = { SPINDLE_ADDRESS: engine.address, SPINDLE_ADRESS: 'x' };
+    const { code, stderr } = await spindle(['tools', ...flags], { environment });
+    expect(code).toBe(0);
+    expect(stderr).toContain(warning);
+  });
+
   it('explain themselves, and the exit codes', async () => {
     const { code, stdout } = await spindle(['--help']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/spindle serve .*Exit codes:.*4 +no engine answers/s);
-    expect((await spindle(['call', '--help'])).stdout).toContain('Examples:');
+    expect((await spindle(['call', '--help'])).stdout).toMatch(
+      /--call-id .*call_id_conflict.*7 days.*Examples:/s,
+    );
+  });
+
+  it.each([
+    'serve',
+    'worker',
+    'tools',
+    'call',
+    'calls',
+    'get',
+    'watch',
+    'cancel',
+    'settle',
+    'blob',
+    'conformance',
+    '',
+  ])('explain themselves within 80 columns: %s', async (name) => {
+    const { stdout } = await spindle([name, '--help'].filter((word) => word !== ''));
+    expect(stdout).toMatch(/^Usage: /);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 });

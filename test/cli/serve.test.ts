@@ -30,6 +30,11 @@ describe('spindle serve', () => {
     expect((await readFile(join(folder.path, 'spindle-data/spindle.db'))).length).toBeGreaterThan(0);
   });
 
+  it('warns in its log of a variable that is no setting', async () => {
+    await using engine = await serve([], { environment: { SPINDLE_RETAINS: '1d' } });
+    await engine.says(/SPINDLE_RETAINS is no setting .* SPINDLE_RETAIN\..*"event":"unknown_variable"/);
+  });
+
   it('ends at once on a second signal', async () => {
     await using engine = await serve();
     await using worker = start([

@@ -26,6 +26,18 @@ describe('spindle worker', () => {
     expect((await worker.ended).code).toBe(0);
   });
 
+  it.each([
+    ['SIGKILL', /"worker":"mine","reason":"[^"]+","event":"worker_left"/],
+    ['SIGTERM', /"worker":"mine","reason":"it has drained","event":"worker_left"/],
+  ] as const)('5.5: the log of the engine says that it left, also after %s', async (signal, left) => {
+    await using engine = await serve();
+    await using worker = start(['worker', TOOLS, '--name', 'mine', '--address', engine.address]);
+    await worker.says(/serves at/);
+    worker.kill(signal);
+    await worker.ended;
+    await engine.says(left);
+  });
+
   it('5.3: tries again where no engine answers, and says so', async () => {
     await using worker = start(['worker', TOOLS, '--address', '127.0.0.1:1']);
     await worker.says(/No engine answers at 127\.0\.0\.1:1\. Trying again in/);
@@ -44,9 +56,20 @@ describe('spindle worker', () => {
     expect(stderr).toMatch(message);
   });
 
+  it("shows of a stack what is of the module, and not what is ours or the platform's", async () => {
+    await using folder = await temporaryFolder();
+    const source = "const fail = () => {\n  throw new Error('no licence');\n};\nfail();\n";
+    await writeFile(join(folder.path, 'tools.ts'), source);
+    const { stderr } = await spindle(['worker', 'tools.ts'], { folder: folder.path });
+    expect(stderr.split('\n').filter((line) => line.startsWith('    at '))).toEqual([
+      expect.stringMatching(/tools\.ts:2:9\)$/),
+      expect.stringMatching(/tools\.ts:4:1$/),
+    ]);
+  });
+
   it('leaves with 2 for a file that is not there', async () => {
     const { code, stderr } = await spindle(['worker', 'missing.ts']);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/missing\.ts cannot be loaded/);
+    expect(stderr).toBe('spindle: missing.ts cannot be loaded: there is no such file.\n');
   });
 });

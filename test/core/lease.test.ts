@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
 import type { Command } from '../../src/core/command.ts';
-import { MAX_REQUEUES } from '../../src/core/limits.ts';
+import { MAX_REJECT_REASON_CHARS, MAX_REQUEUES } from '../../src/core/limits.ts';
 import {
   answer,
   BAD_ARGUMENTS,
@@ -139,6 +139,33 @@ describe('a dispatch that comes back unstarted', () => {
       .when(reject('t1', 101))
       .leadsTo(requeued(1, 'rejected'), failedWith(1, 'rejected', NOT_DONE));
     expect(call.leases.at(-1)).toMatchObject({ state: { kind: 'returned' } });
+  });
+
+  it.each<[string, Command, string]>([
+    [
+      'in the words of the worker',
+      { ...reject('t1', 101), reason: 'no GPU\nis\u0007 free.' } as Command,
+      'because: no GPU is free.',
+    ],
+    [
+      'cut, where there are many',
+      { ...reject('t1', 101), reason: 'x'.repeat(10_000) } as Command,
+      `because: ${'x'.repeat(MAX_REJECT_REASON_CHARS - 1)}….`,
+    ],
+    ['or that there is none', { ...reject('t1', 101), reason: '' } as Command, 'without a reason.'],
+    ['or that the worker never had it', lose('t1', 'never_held', 101), 'because its worker never had it.'],
+  ])('4.3: rejected says why the last one came back, %s', (_, command, words) => {
+    const { call } = given(request(), ...returns(MAX_REQUEUES - 1, 1), place('t1', 100)).when(command);
+    expect(call.phase).toMatchObject({
+      end: {
+        outcome: {
+          case: 'error',
+          value: {
+            message: `charge was not started: it came back from workers 16 times, the last time ${words}`,
+          },
+        },
+      },
+    });
   });
 
   it('4.3: the next attempt, where one is left, has returns of its own', () => {

@@ -4,7 +4,7 @@ import { GoAwayReason } from '../../gen/spindle/v1/worker_service_pb.ts';
 import { createEngine } from '../../src/main.ts';
 import { openEngine } from './engine.ts';
 import { holding } from './holding.ts';
-import { method } from './raw-client.ts';
+import { method, openClient } from './raw-client.ts';
 import { textResult } from './raw-worker.ts';
 
 describe('an engine that stops', () => {
@@ -16,6 +16,21 @@ describe('an engine that stops', () => {
     expect((await end()).outcome.case).toBe('result');
     expect((await worker.next('goAway')).reason).toBe(GoAwayReason.SHUTDOWN);
     expect((await worker.status).code).toBe(status.OK);
+    await stopped;
+  });
+
+  it('4.8: tells whoever comes while calls still run that it shuts down, and ends with the last of them', async () => {
+    await using engine = await openEngine();
+    const { worker, work, end } = await holding(engine);
+    const stopped = engine.running.stop(30_000);
+    const parting = { code: 'UNAVAILABLE', domain: 'spindle.v1', reason: 'shutting_down' };
+    expect(await engine.client.refused(method.callTool, { name: 'any' })).toMatchObject(parting);
+    expect(await engine.client.refused(method.listCalls, {})).toMatchObject(parting);
+    const newcomer = openClient(engine.address);
+    expect(await newcomer.refused(method.callTool, { name: 'any' })).toMatchObject(parting);
+    newcomer.close();
+    await worker.answer(work.leaseToken, textResult('in time'));
+    expect((await end()).outcome.case).toBe('result');
     await stopped;
   });
 

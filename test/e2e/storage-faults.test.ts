@@ -1,11 +1,12 @@
 import { readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { CallStatus } from '../../gen/spindle/v1/call_pb.ts';
 import { EXIT } from '../../src/cli/exit-code.ts';
 import { JOURNAL_RESERVE_BYTES } from '../../src/core/limits.ts';
 import { temporaryDirectory } from '../journal/temporary-directory.ts';
 import { method } from './raw-client.ts';
-import { type RawWorker, textResult } from './raw-worker.ts';
+import { connectWorker, helloOf, type RawWorker, textResult } from './raw-worker.ts';
 import { mayMount, type Served, serve, served } from './served.ts';
 
 const MIB = 1024 * 1024;
@@ -144,11 +145,11 @@ describe('an engine whose storage fails', () => {
     expect(await textOf(again, 'ended-well')).toBe('done ended-well');
     await again.client.call(method.cancelCall, direct('waiting-well'));
     const { calls } = await again.client.call(method.listCalls, {});
-    expect(calls.map(({ callId, outcome }) => [callId, outcome.case])).toEqual([
-      ['waiting-well', 'error'],
-      ['waiting-sick', 'error'],
-      ['ended-well', 'result'],
-      ['ended-sick', 'error'],
+    expect(calls.map(({ callId, name, status, outcome }) => [callId, name, status, outcome.case])).toEqual([
+      ['waiting-well', 'later', CallStatus.UNSPECIFIED, 'error'],
+      ['waiting-sick', '', CallStatus.DAMAGED, undefined],
+      ['ended-well', 't', CallStatus.UNSPECIFIED, 'result'],
+      ['ended-sick', '', CallStatus.DAMAGED, undefined],
     ]);
     again.signal('SIGTERM');
     const { code, log } = await again.ended;
@@ -156,6 +157,21 @@ describe('an engine whose storage fails', () => {
     expect(log).toMatch(/the checksum does not fit event 1 of session call:waiting-sick/);
     expect(log).toMatch(/the checksum does not fit event 1 of session call:ended-sick/);
     expect(log).not.toContain('internal');
+  });
+
+  it('7.5: workers that bring a thousand new tools at the same time need few file handles', async () => {
+    const engine = await served({ path: await newPath(), before: 'ulimit -n 256' });
+    const address = await engine.ready;
+    const workers = Array.from({ length: 20 }, (_, worker) =>
+      connectWorker(
+        address,
+        helloOf(Array.from({ length: 50 }, (__, tool) => ({ name: `t${worker}_${tool}` }))),
+      ),
+    );
+    const connected = await Promise.all(workers);
+    const { tools } = await engine.client.call(method.listTools, { pageSize: 1_000 });
+    for (const worker of connected) worker.vanish();
+    expect(tools).toHaveLength(1_000);
   });
 
   it('7.4: a file that was cut is refused at the start, with what to do, and left as it is', async () => {
@@ -172,6 +188,19 @@ describe('an engine whose storage fails', () => {
     expect(log).toContain(path);
     expect(log).toMatch(/damaged.*[Rr]estore/s);
     expect((await readFile(path)).equals(before)).toBe(true);
+  });
+
+  it('7.4: a file that was emptied is refused while what it belonged to is there, and left as it is', async () => {
+    const path = await newPath();
+    const engine = await served({ path });
+    await complete(engine, await engine.worker(), 'one');
+    engine.signal('SIGTERM');
+    await engine.ended;
+    await truncate(path);
+    const { code, log } = await serve({ path }).ended;
+    expect(code).toBe(EXIT.journal);
+    expect(log).toMatch(/it is empty, but .*blobs tells that an engine has kept data here/);
+    expect((await stat(path)).size).toBe(0);
   });
 
   it('7.3: a second engine on the same file is refused, with what to do, and the first goes on', async () => {

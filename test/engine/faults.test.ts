@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
+import { CallStatus } from '../../gen/spindle/v1/call_pb.ts';
 import { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
 import { ListCallsRequestSchema, SettleCallRequestSchema } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { directCallSession } from '../../src/core/session.ts';
@@ -78,10 +79,22 @@ describe('a fault of the journal', () => {
       value: {
         calls: [
           { callId: 'well', name: 't' },
-          { callId: 'sick', outcome: { case: 'error', value: { code: 'internal' } } },
+          { callId: 'sick', name: '', status: CallStatus.DAMAGED, outcome: { case: undefined } },
         ],
       },
     });
+  });
+
+  it('7.4: a list by name has no call whose own log names another tool, whatever led to it', async () => {
+    const { spindle } = await running();
+    const listCalls = async (name: string) => {
+      const listed = await spindle.engine.calls.list(CALLER, create(ListCallsRequestSchema, { name }));
+      return listed.ok ? listed.value.calls.map(({ callId }) => callId) : listed.refusal.reason;
+    };
+    expect(await listCalls('other')).toEqual([]);
+    spindle.journal.misled = [directCallSession('well')];
+    expect(await listCalls('other')).toEqual([]);
+    expect(await listCalls('t')).toEqual(['well']);
   });
 
   it('7.2, 7.4: recovery goes on without a damaged session, and reports it', async () => {

@@ -1,6 +1,7 @@
+import { create } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
-import { CancelReason, GoAwayReason } from '../../gen/spindle/v1/worker_service_pb.ts';
+import { CancelReason, DrainSchema, GoAwayReason } from '../../gen/spindle/v1/worker_service_pb.ts';
 import { duration } from '../../src/core/time.ts';
 import { hello, textResult, type VirtualEngine, type VirtualStream, virtualEngine } from './virtual.ts';
 
@@ -21,6 +22,11 @@ async function advanceAlive(
 
 const goAways = ({ frames }: VirtualStream) =>
   frames.flatMap(({ kind }) => (kind.case === 'goAway' ? [kind.value.reason] : []));
+
+async function drained(worker: VirtualStream): Promise<void> {
+  await worker.send({ case: 'drain', value: create(DrainSchema, { reason: 'SIGTERM' }) });
+  await worker.halfClose();
+}
 
 describe('a stream in time', () => {
   it('5.1: without a hello it ends after 5 s', async () => {
@@ -44,6 +50,30 @@ describe('a stream in time', () => {
     expect(call.end).toBeUndefined();
     await spindle.advance(1);
     expect(call.end?.outcome.value).toMatchObject({ code: 'outcome_unknown', mayHaveTakenEffect: true });
+  });
+
+  it.each<[string, (spindle: VirtualEngine, worker: VirtualStream) => Promise<unknown>, string]>([
+    ['it vanishes', (_, worker) => worker.vanish(), 'it vanished'],
+    ['its system ends its stream', (_, worker) => worker.halfClose(), 'it ended its stream without a drain'],
+    ['it has drained', (_, worker) => drained(worker), 'it has drained'],
+    ['it is silent', (spindle) => spindle.advance(30_000), 'nothing was heard for 30 s; reconnect'],
+    [
+      'another takes its place',
+      (spindle) => spindle.connect(hello('w', ['t'])),
+      'the engine sent it away: replaced',
+    ],
+    ['it breaks the protocol', (_, worker) => worker.heartbeat(7), 'heartbeat.received_through is 7'],
+  ])('5.5: where %s, the log says once that it left, and why', async (_, leave, reason) => {
+    const spindle = await virtualEngine();
+    await leave(spindle, await spindle.connect(hello('w', ['t'])));
+    await spindle.settle();
+    expect(spindle.reports.filter(({ event }) => event === 'worker_left')).toEqual([
+      {
+        level: 'info',
+        event: 'worker_left',
+        facts: { worker: 'w', reason: expect.stringContaining(reason) },
+      },
+    ]);
   });
 
   it('5.3: after about an hour its worker is asked to reconnect, and gets nothing more, whatever it says', async () => {

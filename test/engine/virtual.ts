@@ -116,6 +116,8 @@ export interface TestJournal extends Journal {
   pruneFault: JournalErrorKind | undefined;
   /** Sessions whose logs cannot be read, and cannot be appended to. */
   readonly damaged: Set<string>;
+  /** Set: what every list leads to, as damaged heads would have it. */
+  misled: readonly string[] | undefined;
   /** Appends wait until `letGo`. */
   hold(): void;
   letGo(): void;
@@ -135,6 +137,7 @@ export function testJournal(): TestJournal {
     fault: undefined,
     pruneFault: undefined,
     damaged: new Set(),
+    misled: undefined,
     hold: () => {
       gate = Promise.withResolvers();
     },
@@ -152,6 +155,9 @@ export function testJournal(): TestJournal {
     async *read(key, afterSequence) {
       rejectDamaged(key.sessionId);
       yield* journal.read(key, afterSequence);
+    },
+    async list(query) {
+      return tested.misled === undefined ? journal.list(query) : { sessionIds: tested.misled };
     },
     async prune(query) {
       if (tested.pruneFault !== undefined) throw new JournalError(tested.pruneFault, 'as the test says');

@@ -187,6 +187,50 @@ describe('7.4: a damaged SQLite journal', () => {
     }
   });
 
+  /** A journal, of which pages from one on, counted from 1, are overwritten. */
+  async function overwritten(from: number, through: number): Promise<{ path: string; bytes: Buffer }> {
+    const path = await makeJournal();
+    const bytes = await readFile(path);
+    bytes.fill(0x5a, (from - 1) * 4_096, Math.min(through * 4_096, bytes.length));
+    await writeFile(path, bytes);
+    return { path, bytes };
+  }
+
+  it.each([
+    ['all but the first page', 2, 1_000],
+    ['the second half', 12, 1_000],
+    ['the table of sessions', 2, 2],
+  ])(
+    'pages that are none are refused, with what to do, and left as they were: %s',
+    async (_, from, through) => {
+      const { path, bytes } = await overwritten(from, through);
+      await expect(openSqliteJournal({ path })).rejects.toMatchObject({
+        ...CORRUPT,
+        message: expect.stringMatching(/is damaged: .* Restore it, with its -wal file, from a backup\.$/),
+      });
+      expect((await readFile(path)).equals(bytes)).toBe(true);
+    },
+  );
+
+  it('a commit that meets such a page ends the journal with the same advice', async () => {
+    // The index over the ids of sessions, which only a new session reads.
+    const { path } = await overwritten(3, 3);
+    const journal = await openSqliteJournal({ path });
+    await expect(journal.append([appendOf(keyOf('new'), 0)])).rejects.toMatchObject({
+      name: 'JournalError',
+      kind: 'failed',
+      message: expect.stringMatching(/is damaged: .* Restore it, with its -wal file, from a backup\.$/),
+    });
+    await journal.close();
+  });
+
+  it('opening a whole journal writes nothing to it', async () => {
+    const path = await makeJournal();
+    const before = await readFile(path);
+    await (await openSqliteJournal({ path })).close();
+    expect((await readFile(path)).equals(before)).toBe(true);
+  });
+
   it.each(['a text file that somebody keeps here', 'x', 'x'.repeat(10_000)])(
     'a file that is no database is refused and left as it was: %j',
     async (text) => {

@@ -62,6 +62,7 @@ describe('the health service', () => {
     const drained = served.listening.drain(60_000);
     await stopped;
     expect(seen).toEqual(['SERVING', 'NOT_SERVING']);
+    expect(await check(served, '')).toBe('NOT_SERVING');
     call.cancel();
     await drained;
   });

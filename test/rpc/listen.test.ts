@@ -1,10 +1,10 @@
 import { createServer } from 'node:net';
-import { status } from '@grpc/grpc-js';
+import { Client, credentials, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { ToolService } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { refused } from '../../src/core/refusal.ts';
 import { listen } from '../../src/rpc/listen.ts';
-import { callBytes, serve } from './serve.ts';
+import { callBytes, errorInfoOf, serve } from './serve.ts';
 
 const METHOD = ToolService.method.callTool;
 const nothing = { services: [], observer: { report: () => undefined } };
@@ -69,8 +69,18 @@ describe('listening', () => {
   });
 });
 
+const JSON_CALL = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
+function refusalOf(answer: Awaited<ReturnType<typeof callBytes>>) {
+  return 'metadata' in answer
+    ? { code: answer.code, reason: errorInfoOf(answer)?.reason }
+    : { code: status.OK, reason: undefined };
+}
+
+/** grpc-js shares connections between clients of one address. */
+const OWN_CONNECTION = { 'grpc.use_local_subchannel_pool': 1 };
+
 describe('draining', () => {
-  it('5.9: lets open requests finish, and takes no new ones', async () => {
+  it('4.8: lets open requests finish, and tells new ones, also on new connections, that it shuts down', async () => {
     const arrived = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let count = 0;
     const answer = Promise.withResolvers<void>();
@@ -82,14 +92,18 @@ describe('draining', () => {
       },
     });
     const call = callBytes(served.client, METHOD, Buffer.alloc(0));
-    const web = fetch(`${served.url}/spindle.v1.ToolService/CallTool`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{}',
-    });
+    const web = fetch(`${served.url}/spindle.v1.ToolService/CallTool`, JSON_CALL);
     await Promise.all(arrived.map(({ promise }) => promise));
     const drained = served.listening.drain(60_000);
-    await expect(fetch(served.url)).rejects.toThrow();
+    const newcomer = new Client(served.listening.grpcAddress, credentials.createInsecure(), OWN_CONNECTION);
+    for (const client of [served.client, newcomer]) {
+      const told = refusalOf(await callBytes(client, METHOD, Buffer.alloc(0)));
+      expect(told).toEqual({ code: status.UNAVAILABLE, reason: 'shutting_down' });
+    }
+    newcomer.close();
+    const late = await fetch(`${served.url}/spindle.v1.ToolService/CallTool`, JSON_CALL);
+    expect(late.status).toBe(503);
+    expect(await late.json()).toMatchObject({ code: 'unavailable' });
     answer.resolve();
     expect(await call).toMatchObject({ code: status.PERMISSION_DENIED });
     expect((await web).status).toBe(403);

@@ -26,22 +26,14 @@ import {
   type WorkerFrame,
   WorkerFrameSchema,
 } from '../../../gen/spindle/v1/worker_service_pb.ts';
-import { within } from '../deadline.ts';
-import { FRAME_TIMEOUT_MS } from '../limits.ts';
+import { createInbox, type Inbox } from '../inbox.ts';
+import { FRAME_TIMEOUT_MS, REACH_TIMEOUT_MS } from '../limits.ts';
 
-type Kind = NonNullable<EngineFrame['kind']['case']>;
-type Frames = { readonly [K in Kind]: Extract<EngineFrame['kind'], { case: K }>['value'] };
 export type Outcome = NonNullable<MessageInitShape<typeof AnswerSchema>['outcome']>;
 
 /** A stream of a raw worker: frames as they are, without anything that a worker's module would add. */
-export interface RawStream {
+export interface RawStream extends Pick<Inbox<EngineFrame>, 'next' | 'taken'> {
   send(...kinds: NonNullable<MessageInitShape<typeof WorkerFrameSchema>['kind']>[]): void;
-  next<K extends Kind>(
-    kind: K,
-    expected: string,
-    matches?: (frame: Frames[K]) => boolean,
-  ): Promise<Frames[K]>;
-  taken<K extends Kind>(kind: K): Frames[K] | undefined;
   /** Says hello with one tool, and whatever else is given; waits for the welcome. */
   greet(hello?: MessageInitShape<typeof HelloSchema>): Promise<Welcome>;
   /** The first heartbeat, after which dispatches may follow, or a later one. */
@@ -68,6 +60,8 @@ export interface Peer {
     method: DescMethod & { readonly input: I; readonly output: O },
     request: MessageInitShape<I>,
   ): Promise<MessageShape<O>>;
+  /** Whether anybody takes a connection. */
+  isThere(): Promise<boolean>;
   close(): void;
 }
 
@@ -94,8 +88,7 @@ export function openPeer(address: string): Peer {
     });
 
   const connect = (): RawStream => {
-    const received: EngineFrame[] = [];
-    let waiting: (() => void)[] = [];
+    const { receive, taken, next } = createInbox<EngineFrame>(FRAME_TIMEOUT_MS);
     const status = Promise.withResolvers<StatusObject>();
     const duplex = client.makeBidiStreamRequest(
       '/spindle.v1.WorkerService/Connect',
@@ -103,42 +96,13 @@ export function openPeer(address: string): Peer {
         Buffer.from(toBinary(ConnectRequestSchema, create(ConnectRequestSchema, { frames }))),
       (bytes: Buffer) => fromBinary(ConnectResponseSchema, bytes),
     );
-    duplex.on('data', (message: { readonly frames: EngineFrame[] }) => {
-      received.push(...message.frames);
-      const woken = waiting;
-      waiting = [];
-      for (const wake of woken) wake();
-    });
+    duplex.on('data', (message: { readonly frames: EngineFrame[] }) => receive(message.frames));
     // The status that follows says the same.
     duplex.on('error', () => undefined);
     duplex.on('status', status.resolve);
 
-    const taken = <K extends Kind>(
-      kind: K,
-      matches: (frame: Frames[K]) => boolean = () => true,
-    ): Frames[K] | undefined => {
-      for (const [index, frame] of received.entries()) {
-        // Case and value belong together, which a type parameter cannot say.
-        if (frame.kind.case !== kind || !matches(frame.kind.value as Frames[K])) continue;
-        received.splice(index, 1);
-        return frame.kind.value as Frames[K];
-      }
-      return undefined;
-    };
     const send: RawStream['send'] = (...kinds) => {
       duplex.write(kinds.map((kind) => create(WorkerFrameSchema, { kind })));
-    };
-    const next: RawStream['next'] = (kind, expected, matches) => {
-      const look = async () => {
-        for (;;) {
-          const frame = taken(kind, matches);
-          if (frame !== undefined) return frame;
-          await new Promise<void>((resolve) => waiting.push(resolve));
-        }
-      };
-      const came = (): string =>
-        received.map((frame) => frame.kind.case ?? 'unknown').join(', ') || 'no frame';
-      return within(FRAME_TIMEOUT_MS, expected, look(), came);
     };
     let beats = 0;
     const stream: RawStream = {
@@ -183,6 +147,10 @@ export function openPeer(address: string): Peer {
     },
     call: (args, more = {}) => unary(ToolService.method.callTool, { name: tool, arguments: args, ...more }),
     unary,
+    isThere: () =>
+      new Promise((resolve) =>
+        client.waitForReady(Date.now() + REACH_TIMEOUT_MS, (error) => resolve(error === undefined)),
+      ),
     close() {
       for (const stream of streams) stream.cut();
       client.close();

@@ -66,7 +66,7 @@ export function followCall(
     return values.length === 0 ? undefined : values.join(',');
   };
   return {
-    context: openContext({ peer: call.getPeer(), header, signal: abort.signal }),
+    context: openContext(serving.requests, { peer: call.getPeer(), header, signal: abort.signal }),
     get open() {
       return open;
     },

@@ -20,6 +20,7 @@ import { addReflection } from '../reflection.ts';
 import type { Method, Service } from '../service.ts';
 import { decoder } from './codec.ts';
 import { duplexCall } from './duplex.ts';
+import { explainOwnStatuses } from './own-status.ts';
 import { serverStreamCall } from './server-stream.ts';
 import { unaryCall } from './unary.ts';
 
@@ -36,10 +37,8 @@ export async function openGrpcPort(
   addReflection(server, services);
   return {
     address: await bound('gRPC', address, () => bind(server, address)),
-    close() {
-      health.stop();
-      return new Promise((resolve) => server.tryShutdown(() => resolve()));
-    },
+    leave: () => health.stop(),
+    close: () => new Promise((resolve) => server.tryShutdown(() => resolve())),
     destroy: () => server.forceShutdown(),
   };
 }
@@ -56,6 +55,7 @@ function createGrpcServer(services: readonly Service[], serving: Serving): Serve
     // Its tracking costs time on every message and serves a debugging service that nothing here offers.
     'grpc.enable_channelz': 0,
   });
+  explainOwnStatuses(server);
   for (const method of services.flatMap(({ methods }) => methods)) {
     const { call, type } = callOf(method, serving);
     server.register(`/${nameOf(method.desc)}`, call, identity, decoder(method.desc.input), type);

@@ -73,7 +73,7 @@ function unary({ desc, handle }: Unary, serving: Serving) {
     const leave = serving.requests.add((refusal) => over.reject(connectError(refusal)));
     try {
       const answer = invoke(desc, serving.observer, async () => {
-        const request = readRequest(call);
+        const request = readRequest(call, serving);
         return request.ok ? handle(request.value.message, request.value.context) : request;
       });
       const outcome = await Promise.race([answer, over.promise]);
@@ -92,7 +92,7 @@ function serverStream({ desc, handle }: ServerStream, serving: Serving) {
     const leave = serving.requests.add((refusal) => channel.close(connectError(refusal)));
     try {
       const answer = async (): Promise<Outcome<void>> => {
-        const request = readRequest(call);
+        const request = readRequest(call, serving);
         return request.ok ? handle(request.value.message, channel.out, request.value.context) : request;
       };
       invokeThen(desc, serving.observer, answer, (outcome) =>
@@ -112,8 +112,9 @@ function whenAborted(signal: AbortSignal, then: (reason: unknown) => void): void
 
 function readRequest(
   call: HandlerContext,
+  { requests }: Serving,
 ): Outcome<{ readonly message: Message; readonly context: RequestContext }> {
-  const context = openContext({
+  const context = openContext(requests, {
     peer: call.values.get(peerKey),
     header: (name) => call.requestHeader.get(name) ?? undefined,
     signal: call.signal,

@@ -30,6 +30,8 @@ export async function openHttpPort(
   );
   return {
     address: await bound('HTTP', address, () => bind(server, address)),
+    // Health is asked for on the gRPC port.
+    leave: () => undefined,
     close: () => new Promise((resolve) => server.close(() => resolve())),
     destroy: () => server.closeAllConnections(),
   };

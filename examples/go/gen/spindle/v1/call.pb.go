@@ -38,6 +38,9 @@ const (
 	CallStatus_CALL_STATUS_OPEN CallStatus = 4
 	// It waits for a person.
 	CallStatus_CALL_STATUS_INTERRUPTED CallStatus = 5
+	// Its record cannot be trusted: nothing but its id is known, neither whether it ended nor what it did. Lists alone
+	// say so; whoever asks for the call is refused with `session_damaged`.
+	CallStatus_CALL_STATUS_DAMAGED CallStatus = 6
 )
 
 // Enum value maps for CallStatus.
@@ -49,6 +52,7 @@ var (
 		3: "CALL_STATUS_BACKING_OFF",
 		4: "CALL_STATUS_OPEN",
 		5: "CALL_STATUS_INTERRUPTED",
+		6: "CALL_STATUS_DAMAGED",
 	}
 	CallStatus_value = map[string]int32{
 		"CALL_STATUS_UNSPECIFIED": 0,
@@ -57,6 +61,7 @@ var (
 		"CALL_STATUS_BACKING_OFF": 3,
 		"CALL_STATUS_OPEN":        4,
 		"CALL_STATUS_INTERRUPTED": 5,
+		"CALL_STATUS_DAMAGED":     6,
 	}
 )
 
@@ -414,7 +419,7 @@ const file_spindle_v1_call_proto_rawDesc = "" +
 	"\x06result\x18\t \x01(\v2\x16.spindle.v1.ToolResultH\x00R\x06result\x12+\n" +
 	"\x05error\x18\n" +
 	" \x01(\v2\x13.spindle.v1.FailureH\x00R\x05errorB\t\n" +
-	"\aoutcome*\xaa\x01\n" +
+	"\aoutcome*\xc3\x01\n" +
 	"\n" +
 	"CallStatus\x12\x1b\n" +
 	"\x17CALL_STATUS_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -422,7 +427,8 @@ const file_spindle_v1_call_proto_rawDesc = "" +
 	"\x13CALL_STATUS_RUNNING\x10\x02\x12\x1b\n" +
 	"\x17CALL_STATUS_BACKING_OFF\x10\x03\x12\x14\n" +
 	"\x10CALL_STATUS_OPEN\x10\x04\x12\x1b\n" +
-	"\x17CALL_STATUS_INTERRUPTED\x10\x05B5\n" +
+	"\x17CALL_STATUS_INTERRUPTED\x10\x05\x12\x17\n" +
+	"\x13CALL_STATUS_DAMAGED\x10\x06B5\n" +
 	"\x0edev.spindle.v1P\x01Z\x14spindle/v1;spindlev1\xaa\x02\n" +
 	"Spindle.V1b\x06proto3"
 

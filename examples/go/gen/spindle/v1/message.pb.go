@@ -281,7 +281,7 @@ type ToolCallPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names the call within the session.
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	// The tool's own name; for a deferred tool, the one that `call_tool` named.
+	// The name that the model called: `call_tool`, say, for a deferred tool.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The arguments, byte for byte as the model wrote them. They need not be JSON.
 	Arguments     string `protobuf:"bytes,3,opt,name=arguments,proto3" json:"arguments,omitempty"`

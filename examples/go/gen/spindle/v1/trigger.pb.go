@@ -1245,7 +1245,9 @@ type InterruptResumed struct {
 	// The call that raised it, where a call did.
 	CallId string `protobuf:"bytes,2,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The answer, as JSON text.
-	PayloadJson   string `protobuf:"bytes,3,opt,name=payload_json,json=payloadJson,proto3" json:"payload_json,omitempty"`
+	PayloadJson string `protobuf:"bytes,3,opt,name=payload_json,json=payloadJson,proto3" json:"payload_json,omitempty"`
+	// Set: it was denied, with this reason.
+	DenyReason    *string `protobuf:"bytes,4,opt,name=deny_reason,json=denyReason,proto3,oneof" json:"deny_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1301,12 +1303,19 @@ func (x *InterruptResumed) GetPayloadJson() string {
 	return ""
 }
 
+func (x *InterruptResumed) GetDenyReason() string {
+	if x != nil && x.DenyReason != nil {
+		return *x.DenyReason
+	}
+	return ""
+}
+
 // A turn ended. The proposal is `done`.
 type TurnFinished struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The turn.
 	TurnId string `protobuf:"bytes,1,opt,name=turn_id,json=turnId,proto3" json:"turn_id,omitempty"`
-	// The assistant's last message.
+	// The assistant's last message. An event names it by its id alone; it is recorded before.
 	Answer *ChatMessage `protobuf:"bytes,2,opt,name=answer,proto3" json:"answer,omitempty"`
 	// The turn's output, as JSON text: the accepted value of a task, or what `done` said.
 	OutputJson string `protobuf:"bytes,3,opt,name=output_json,json=outputJson,proto3" json:"output_json,omitempty"`
@@ -1464,11 +1473,14 @@ const file_spindle_v1_trigger_proto_rawDesc = "" +
 	"\bagent_id\x18\x03 \x01(\tR\aagentId\x120\n" +
 	"\x06result\x18\x04 \x01(\v2\x16.spindle.v1.ToolResultH\x00R\x06result\x12+\n" +
 	"\x05error\x18\x05 \x01(\v2\x13.spindle.v1.FailureH\x00R\x05errorB\t\n" +
-	"\aoutcome\"q\n" +
+	"\aoutcome\"\xa7\x01\n" +
 	"\x10InterruptResumed\x12!\n" +
 	"\finterrupt_id\x18\x01 \x01(\tR\vinterruptId\x12\x17\n" +
 	"\acall_id\x18\x02 \x01(\tR\x06callId\x12!\n" +
-	"\fpayload_json\x18\x03 \x01(\tR\vpayloadJson\"\xc2\x01\n" +
+	"\fpayload_json\x18\x03 \x01(\tR\vpayloadJson\x12$\n" +
+	"\vdeny_reason\x18\x04 \x01(\tH\x00R\n" +
+	"denyReason\x88\x01\x01B\x0e\n" +
+	"\f_deny_reason\"\xc2\x01\n" +
 	"\fTurnFinished\x12\x17\n" +
 	"\aturn_id\x18\x01 \x01(\tR\x06turnId\x12/\n" +
 	"\x06answer\x18\x02 \x01(\v2\x17.spindle.v1.ChatMessageR\x06answer\x12\x1f\n" +
@@ -1605,6 +1617,7 @@ func file_spindle_v1_trigger_proto_init() {
 		(*SubagentFinished_Result)(nil),
 		(*SubagentFinished_Error)(nil),
 	}
+	file_spindle_v1_trigger_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

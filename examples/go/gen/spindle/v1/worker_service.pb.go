@@ -1308,7 +1308,10 @@ type Dispatch struct {
 	// W3C trace context: traceparent, tracestate, baggage.
 	TraceContext map[string]string `protobuf:"bytes,9,rep,name=trace_context,json=traceContext,proto3" json:"trace_context,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The session beyond the trigger, as much of it as the binding asked for.
-	Context       *SessionContext `protobuf:"bytes,10,opt,name=context,proto3" json:"context,omitempty"`
+	Context *SessionContext `protobuf:"bytes,10,opt,name=context,proto3" json:"context,omitempty"`
+	// Names the decision, for every trigger but tool.execute and model.execute. Until it is answered it is asked
+	// again, under the same id.
+	DecisionId    string `protobuf:"bytes,11,opt,name=decision_id,json=decisionId,proto3" json:"decision_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1411,6 +1414,13 @@ func (x *Dispatch) GetContext() *SessionContext {
 		return x.Context
 	}
 	return nil
+}
+
+func (x *Dispatch) GetDecisionId() string {
+	if x != nil {
+		return x.DecisionId
+	}
+	return ""
 }
 
 // A session, as far as a binding asked for it.
@@ -2437,7 +2447,7 @@ const file_spindle_v1_worker_service_proto_rawDesc = "" +
 	"\rrefused_tools\x18\b \x03(\v2\x17.spindle.v1.ToolRefusalR\frefusedTools\"9\n" +
 	"\vToolRefusal\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xeb\x03\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x8c\x04\n" +
 	"\bDispatch\x12\x1f\n" +
 	"\vlease_token\x18\x01 \x01(\tR\n" +
 	"leaseToken\x12\x1a\n" +
@@ -2451,7 +2461,9 @@ const file_spindle_v1_worker_service_proto_rawDesc = "" +
 	"\x06caller\x18\b \x01(\v2\x12.spindle.v1.CallerR\x06caller\x12K\n" +
 	"\rtrace_context\x18\t \x03(\v2&.spindle.v1.Dispatch.TraceContextEntryR\ftraceContext\x124\n" +
 	"\acontext\x18\n" +
-	" \x01(\v2\x1a.spindle.v1.SessionContextR\acontext\x1a?\n" +
+	" \x01(\v2\x1a.spindle.v1.SessionContextR\acontext\x12\x1f\n" +
+	"\vdecision_id\x18\v \x01(\tR\n" +
+	"decisionId\x1a?\n" +
 	"\x11TraceContextEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x83\x02\n" +
