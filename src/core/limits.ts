@@ -290,3 +290,8 @@ export const MAX_CLIENT_CALLS = 10_000;
 export const CLIENT_UNAVAILABLE_MS = 15_000;
 /** A client that waits for no call gives its stream back after this, so that it keeps no process alive. */
 export const CLIENT_IDLE_MS = 5_000;
+
+// Model calls.
+
+/** Sentences about one request's history: each event of a model call holds them, and a long history may need many. */
+export const MAX_HISTORY_REPAIRS = 50;
