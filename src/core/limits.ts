@@ -399,3 +399,20 @@ export const MAX_SESSIONS_IN_MEMORY = 100_000;
 export const MAX_FOLLOWERS = 64;
 /** Sessions of a page where the request names no number (ListSessionsRequest.page_size). */
 export const DEFAULT_SESSIONS = 50;
+
+/** What a provider says about an error, in UTF-16 code units: some send whole pages. */
+export const MAX_PROVIDER_MESSAGE_CHARS = 500;
+/** A provider that wants to be left alone for longer is asked again after this all the same. */
+export const MAX_RETRY_AFTER_MS = 3_600_000;
+/** What one answer of a model may hold, text and arguments together: it has to fit an event. */
+export const MAX_MODEL_ANSWER_BYTES = 2 * MIB;
+/** Tool calls of one answer: more is a model that repeats itself. */
+export const MAX_CALLS_PER_ANSWER = 128;
+/** One picture, sound or document of a request. Anthropic takes no larger one. */
+export const MAX_MEDIA_BYTES = 5 * MIB;
+/** All of them in one request, the newest first: providers refuse requests of 20 MiB, a third of which base64 adds. */
+export const MAX_REQUEST_MEDIA_BYTES = 14 * MIB;
+/** Projections of tool schemas that are kept; one is made in less than a millisecond. */
+export const MAX_CACHED_PROJECTIONS = 2_000;
+/** Remarks on tools and settings that were reported are not reported again; so many are remembered. */
+export const MAX_REPORTED_REMARKS = 1_000;
