@@ -5,16 +5,22 @@
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type { Caller } from '../gen/spindle/v1/call_pb.ts';
 import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
+import { joinWorkers } from './connectors/joined-workers.ts';
 import { MAX_TIMER_MS, RETAIN_MS, SHUTDOWN_GRACE_MS } from './core/limits.ts';
-import { buildEngine } from './engine/engine.ts';
-import type { Blobs, Clock, Journal, Observer } from './engine/ports.ts';
+import { buildEngine, type Engine } from './engine/engine.ts';
+import type { Blobs, Clock, Journal, Observer, Random } from './engine/ports.ts';
+import { type CatalogWatch, createCatalogWatch } from './gateway/catalog-watch.ts';
+import type { HttpGateway } from './gateway/http-gateway.ts';
 import { parseJournalUrl } from './journal/url.ts';
 import { isLoopback, parseAddress } from './rpc/address.ts';
+import type { McpEndpoint } from './rpc/http/mcp-route.ts';
 import { type Listening, listen } from './rpc/listen.ts';
 import { toolService } from './rpc/tool-service.ts';
 import { workerService } from './rpc/worker-service.ts';
 import { createSchemas } from './schema/schemas.ts';
+import { VERSION } from './sdk/version.ts';
 import { systemClock, systemRandom } from './system.ts';
 import type { LogOptions } from './telemetry/log.ts';
 import { createRegistry } from './workers/registry.ts';
@@ -106,6 +112,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     soon: setImmediate,
   });
   const streams = createWorkerStreams(registry);
+  const catalog: CatalogWatch = createCatalogWatch((tenant) => workers.served(tenant), clock);
+  const workers = joinWorkers({ connected: registry, connectors: undefined, touched: catalog.touch });
   let listening: Listening | undefined;
   try {
     const engine = buildEngine({
@@ -113,7 +121,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       blobs: store.blobs,
       clock,
       random,
-      workers: registry,
+      workers,
       schemas,
       observer,
       policies: options.retry && create(RetryPoliciesSchema, options.retry),
@@ -123,7 +131,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     });
     await engine.recover().catch(startErrorOf('journal'));
     const services = [toolService(engine, observer), workerService(streams)];
-    listening = await listen({ services, grpc, http, observer }).catch(startErrorOf('address'));
+    const mcp = lazyGateway({ engine, catalog, clock, random, observer });
+    listening = await listen({ services, grpc, http, observer, mcp }).catch(startErrorOf('address'));
     const { grpcAddress, httpAddress, drain } = listening;
     const stop = async (graceMs: number): Promise<void> => {
       // An alarm keeps no process alive, and with the ports closed nothing else may: the grace is waited for all
@@ -172,6 +181,34 @@ const SILENT: Observer = { report: () => undefined };
 export async function openLog(options: LogOptions): Promise<Observer> {
   const { createLog } = await import('./telemetry/log.ts');
   return createLog(options);
+}
+
+interface GatewayParts {
+  readonly engine: Engine;
+  readonly catalog: CatalogWatch;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: Observer;
+}
+
+/** The MCP gateway; its library is loaded with the first request. */
+function lazyGateway({ engine, catalog, ...parts }: GatewayParts): McpEndpoint {
+  let loading: Promise<HttpGateway> | undefined;
+  const load = async (): Promise<HttpGateway> => {
+    const { createHttpGateway } = await import('./gateway/http-gateway.ts');
+    const { engineSource } = await import('./gateway/engine-source.ts');
+    const sourceFor = (caller: Caller) => engineSource(engine, catalog, caller);
+    return createHttpGateway({ ...parts, sourceFor, version: VERSION });
+  };
+  return {
+    async handle(request, response, caller) {
+      loading ??= load();
+      await (await loading).handle(request, response, caller);
+    },
+    async close() {
+      await (await loading)?.close();
+    },
+  };
 }
 
 /** Nobody is asked who they are, so nobody from elsewhere may come, unless the operator wants it (9.1). */

@@ -8,6 +8,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   schema: ['core', 'gen'],
   journal: ['core', 'schema', 'gen', 'engine/ports'],
   workers: ['core', 'schema', 'gen', 'engine/ports'],
+  connectors: ['core', 'schema', 'gen', 'engine/ports'],
+  gateway: ['core', 'engine', 'gen'],
   telemetry: ['core', 'schema', 'gen', 'engine/ports'],
   engine: ['core', 'schema', 'gen'],
   rpc: ['core', 'engine', 'workers', 'gen'],

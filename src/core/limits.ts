@@ -290,3 +290,32 @@ export const MAX_CLIENT_CALLS = 10_000;
 export const CLIENT_UNAVAILABLE_MS = 15_000;
 /** A client that waits for no call gives its stream back after this, so that it keeps no process alive. */
 export const CLIENT_IDLE_MS = 5_000;
+
+// The gateway: the catalog as an MCP server.
+
+/** Tools that one list shows; a model that reads more chooses worse, so a larger catalog is searched instead (6.8). */
+export const MAX_GATEWAY_TOOLS = 128;
+/** Definitions of one page of a list, in bytes: what any client reads in one message. */
+export const GATEWAY_PAGE_BYTES = 1 * MIB;
+/** Bytes of a blob that a result carries in base64; larger ones are named by a link, which can be read. */
+export const MAX_GATEWAY_INLINE_BYTES = 1 * MIB;
+/** Bytes that one read of a blob's resource gives: a third more in base64, held in memory. */
+export const MAX_GATEWAY_RESOURCE_BYTES = 16 * MIB;
+/** MCP sessions over HTTP at once; each costs a few hundred kilobytes, mostly events kept for a reconnect … */
+export const MAX_GATEWAY_SESSIONS = 1_000;
+/** … and one without a request or an open stream ends after this. */
+export const GATEWAY_IDLE_MS = 30 * 60_000;
+/** How often idle sessions are looked for. */
+export const GATEWAY_SWEEP_MS = 60_000;
+/** Messages that one MCP session keeps for a client that reconnects … */
+export const MAX_GATEWAY_EVENTS = 256;
+/** … and their size; a result of MAX_RESULT_BYTES fits, in base64 too. */
+export const MAX_GATEWAY_EVENT_BYTES = 8 * MIB;
+/** Progress that one call sends at once to a client, which may not read it … */
+export const GATEWAY_PROGRESS_BURST = 100;
+/** … and how long each further one has to wait. */
+export const GATEWAY_PROGRESS_INTERVAL_MS = 100;
+/** How long a change of the catalog settles before clients hear of it: workers come in crowds. */
+export const CATALOG_SETTLE_MS = 100;
+/** How often a gateway beside the engine asks it whether its catalog has changed. */
+export const CATALOG_POLL_MS = 2_000;

@@ -14,6 +14,7 @@ import { bound, type Port } from '../port.ts';
 import type { Service } from '../service.ts';
 import { namesLoopback } from './host-guard.ts';
 import { take } from './intake.ts';
+import { MCP_PATH, serveMcp } from './mcp-route.ts';
 import { type Page, pageAt, pageFor } from './pages.ts';
 import { createRoutes, messageKey, peerKey } from './routes.ts';
 
@@ -46,6 +47,8 @@ function createHttpServer(services: readonly Service[], serving: Serving, addres
       return send(response, pageFor(400));
     const path = request.url?.split('?', 1)[0] ?? '';
     const route = routes.get(path);
+    if (path === MCP_PATH && serving.mcp !== undefined)
+      return serveMcp(serving.mcp, serving, request, response, guarded);
     if (route === undefined) return send(response, pageAt(request.method, path, services));
     await serve(route, request, response);
   };
