@@ -9,7 +9,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   journal: ['core', 'schema', 'gen', 'engine/ports'],
   workers: ['core', 'schema', 'gen', 'engine/ports'],
   connectors: ['core', 'schema', 'gen', 'engine/ports'],
-  gateway: ['core', 'engine', 'gen'],
+  gateway: ['core', 'engine', 'sdk', 'gen'],
   telemetry: ['core', 'schema', 'gen', 'engine/ports'],
   engine: ['core', 'schema', 'gen'],
   rpc: ['core', 'engine', 'workers', 'gen'],
@@ -24,6 +24,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const EXCEPTIONS: Record<string, readonly string[]> = {
   'cli/serve.ts': ['main'],
   'cli/conformance.ts': ['conformance'],
+  'cli/mcp.ts': ['gateway'],
 };
 
 const root = resolve(import.meta.dirname, '..');

@@ -16,13 +16,12 @@ import {
 import type { Tool } from '../../gen/spindle/v1/tool_pb.ts';
 import { CallToolRequestSchema as DirectCallSchema } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { MAX_GATEWAY_RESOURCE_BYTES } from '../core/limits.ts';
-import type { Outcome, Refusal } from '../core/refusal.ts';
 import type { Instant } from '../core/time.ts';
 import { pageOf } from './page.ts';
 import { createProgressNotes } from './progress-notes.ts';
 import { resultMessage } from './result-message.ts';
 import { CALL_TOOL, listedTools, readCallee, readSearch, SEARCH_TOOL, searchResult } from './search-tools.ts';
-import type { ToolSource } from './tool-source.ts';
+import type { Sourced, ToolSource } from './tool-source.ts';
 
 export interface GatewaySessionOptions {
   readonly source: ToolSource;
@@ -179,16 +178,16 @@ async function readBase64({ readBlob }: ToolSource, uri: string): Promise<string
 }
 
 /** What a refusal is in MCP: an error of the protocol, with the reason for programs (4.8). */
-function accept<T>(outcome: Outcome<T>): T {
+function accept<T>(outcome: Sourced<T>): T {
   if (outcome.ok) return outcome.value;
-  const { reason, message, metadata }: Refusal = outcome.refusal;
+  const { reason, message, metadata } = outcome.refusal;
   throw new McpError(errorCodeOf(reason), message, { reason, domain: 'spindle.v1', ...metadata });
 }
 
 /** MCP's own code for a resource that is not there. */
 const RESOURCE_NOT_FOUND = -32_002;
 
-function errorCodeOf(reason: Refusal['reason']): number {
+function errorCodeOf(reason: string): number {
   if (reason === 'invalid_request') return ErrorCode.InvalidParams;
   return reason === 'blob_not_found' ? RESOURCE_NOT_FOUND : ErrorCode.InternalError;
 }
