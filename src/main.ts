@@ -5,17 +5,18 @@
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import type { Caller } from '../gen/spindle/v1/call_pb.ts';
 import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
+import type { ConnectorPorts } from './connectors/connector.ts';
+import type { ConnectorSet } from './connectors/connectors.ts';
 import { joinWorkers } from './connectors/joined-workers.ts';
+import { type ConnectorOptions, connectorIdFault } from './connectors/options.ts';
 import { MAX_TIMER_MS, RETAIN_MS, SHUTDOWN_GRACE_MS } from './core/limits.ts';
-import { buildEngine, type Engine } from './engine/engine.ts';
-import type { Blobs, Clock, Journal, Observer, Random } from './engine/ports.ts';
+import { buildEngine } from './engine/engine.ts';
+import type { Blobs, Clock, Journal, Observer } from './engine/ports.ts';
 import { type CatalogWatch, createCatalogWatch } from './gateway/catalog-watch.ts';
-import type { HttpGateway } from './gateway/http-gateway.ts';
+import { lazyGateway } from './gateway/lazy-gateway.ts';
 import { parseJournalUrl } from './journal/url.ts';
 import { isLoopback, parseAddress } from './rpc/address.ts';
-import type { McpEndpoint } from './rpc/http/mcp-route.ts';
 import { type Listening, listen } from './rpc/listen.ts';
 import { toolService } from './rpc/tool-service.ts';
 import { workerService } from './rpc/worker-service.ts';
@@ -26,6 +27,8 @@ import type { LogOptions } from './telemetry/log.ts';
 import { createRegistry } from './workers/registry.ts';
 import { createResumeTokens } from './workers/resume-token.ts';
 import { createWorkerStreams } from './workers/streams.ts';
+
+export type { ConnectorAuth, ConnectorOptions, ConnectorTransport, Secret } from './connectors/options.ts';
 
 export interface EngineOptions {
   /** HOST:PORT of the gRPC port, for workers and services. Port 0 lets the system choose. Default 127.0.0.1:7433. */
@@ -48,6 +51,8 @@ export interface EngineOptions {
   readonly resumeGraceMs?: number;
   /** How long calls are kept after their end, in milliseconds; then their ids are free again (4.12). Default 7 days. */
   readonly retainMs?: number;
+  /** MCP servers whose tools the engine calls, by their ids. */
+  readonly connectors?: Readonly<Record<string, ConnectorOptions>>;
   /** Hears what an operator should know. Default: nobody. */
   readonly observer?: Observer;
 }
@@ -113,7 +118,18 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   });
   const streams = createWorkerStreams(registry);
   const catalog: CatalogWatch = createCatalogWatch((tenant) => workers.served(tenant), clock);
-  const workers = joinWorkers({ connected: registry, connectors: undefined, touched: catalog.touch });
+  const parts = { clock, random, observer, schemas };
+  const connectors = await openConnectors(options.connectors ?? {}, store.connectors, parts).catch(
+    async (error: unknown) => {
+      await store.close();
+      throw error;
+    },
+  );
+  const workers = joinWorkers({
+    connected: registry,
+    connectors: connectors?.workers,
+    touched: catalog.touch,
+  });
   let listening: Listening | undefined;
   try {
     const engine = buildEngine({
@@ -130,8 +146,9 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
     });
     await engine.recover().catch(startErrorOf('journal'));
+    connectors?.start();
     const services = [toolService(engine, observer), workerService(streams)];
-    const mcp = lazyGateway({ engine, catalog, clock, random, observer });
+    const mcp = lazyGateway({ engine, catalog, clock, random, observer, version: VERSION });
     listening = await listen({ services, grpc, http, observer, mcp }).catch(startErrorOf('address'));
     const { grpcAddress, httpAddress, drain } = listening;
     const stop = async (graceMs: number): Promise<void> => {
@@ -152,6 +169,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
         return new Promise(setImmediate);
       });
       await Promise.all([drain(graceMs, settled), settled]);
+      await connectors?.close();
       await store.close();
     };
     let stopping: Promise<void> | undefined;
@@ -167,6 +185,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     };
   } catch (error) {
     await listening?.drain(0);
+    await connectors?.close();
     await store.close();
     throw error;
   }
@@ -183,32 +202,23 @@ export async function openLog(options: LogOptions): Promise<Observer> {
   return createLog(options);
 }
 
-interface GatewayParts {
-  readonly engine: Engine;
-  readonly catalog: CatalogWatch;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly observer: Observer;
-}
-
-/** The MCP gateway; its library is loaded with the first request. */
-function lazyGateway({ engine, catalog, ...parts }: GatewayParts): McpEndpoint {
-  let loading: Promise<HttpGateway> | undefined;
-  const load = async (): Promise<HttpGateway> => {
-    const { createHttpGateway } = await import('./gateway/http-gateway.ts');
-    const { engineSource } = await import('./gateway/engine-source.ts');
-    const sourceFor = (caller: Caller) => engineSource(engine, catalog, caller);
-    return createHttpGateway({ ...parts, sourceFor, version: VERSION });
-  };
-  return {
-    async handle(request, response, caller) {
-      loading ??= load();
-      await (await loading).handle(request, response, caller);
-    },
-    async close() {
-      await (await loading)?.close();
-    },
-  };
+/** The MCP servers; undefined where there are none, and then nothing of them is loaded. */
+async function openConnectors(
+  connectors: Readonly<Record<string, ConnectorOptions>>,
+  directory: string | undefined,
+  parts: Pick<ConnectorPorts, 'clock' | 'random' | 'observer' | 'schemas'>,
+): Promise<ConnectorSet | undefined> {
+  for (const [id, { transport }] of Object.entries(connectors)) {
+    const fault = connectorIdFault(id);
+    if (fault !== undefined) throw new StartError('option', `connector ${JSON.stringify(id)}: ${fault}`);
+    if (transport.kind === 'http' && !URL.canParse(transport.url))
+      throw new StartError('option', `connector ${id}: its url is none`);
+  }
+  if (Object.keys(connectors).length === 0) return undefined;
+  const { createConnectors } = await import('./connectors/connectors.ts');
+  const { connectorState } = await import('./connectors/connector-state.ts');
+  const stateOf = (id: string) => connectorState(directory, id);
+  return createConnectors({ ...parts, connectors, stateOf, version: VERSION });
 }
 
 /** Nobody is asked who they are, so nobody from elsewhere may come, unless the operator wants it (9.1). */
@@ -242,6 +252,8 @@ interface Store {
   readonly blobs: Blobs;
   /** Makes resume tokens that an engine on the same data accepts after a restart (5.8). */
   readonly secret: Uint8Array;
+  /** The folder for what is kept about connectors; undefined where nothing is kept. */
+  readonly connectors: string | undefined;
   close(): Promise<void>;
 }
 
@@ -253,7 +265,7 @@ async function openStore(url: string, observer: Observer, { now }: Clock): Promi
   if (place.kind === 'memory') {
     const { createMemoryJournal } = await import('./journal/memory.ts');
     const { createMemoryBlobs } = await import('./journal/memory-blobs.ts');
-    return closable(createMemoryJournal(), createMemoryBlobs({ now }), randomBytes(SECRET_BYTES));
+    return closable(createMemoryJournal(), createMemoryBlobs({ now }), randomBytes(SECRET_BYTES), undefined);
   }
   const { openSqliteJournal } = await import('./journal/sqlite.ts');
   const { openFileBlobs } = await import('./journal/file-blobs.ts');
@@ -263,15 +275,16 @@ async function openStore(url: string, observer: Observer, { now }: Clock): Promi
     const directory = dirname(place.path);
     const blobs = await openFileBlobs({ directory: join(directory, 'blobs'), now });
     const secret = await keptSecret(join(directory, 'resume.key'), randomBytes(SECRET_BYTES));
-    return closable(journal, blobs, secret);
+    return closable(journal, blobs, secret, join(directory, 'connectors'));
   } catch (error) {
     await journal.close();
     throw error;
   }
 }
 
-function closable(journal: Journal, blobs: Blobs, secret: Uint8Array): Store {
+function closable(journal: Journal, blobs: Blobs, secret: Uint8Array, connectors: string | undefined): Store {
   return {
+    connectors,
     journal,
     blobs,
     secret,

@@ -15,8 +15,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   rpc: ['core', 'engine', 'workers', 'gen'],
   sdk: ['core', 'schema', 'gen'],
   conformance: ['core', 'rpc', 'gen'],
-  cli: ['sdk', 'config'],
-  config: ['core'],
+  cli: ['sdk', 'config', 'connector-settings'],
+  config: ['core', 'connector-settings'],
+  'connector-settings': ['core'],
   system: ['core', 'engine/ports'],
   main: ['*'],
 };

@@ -319,3 +319,36 @@ export const GATEWAY_PROGRESS_INTERVAL_MS = 100;
 export const CATALOG_SETTLE_MS = 100;
 /** How often a gateway beside the engine asks it whether its catalog has changed. */
 export const CATALOG_POLL_MS = 2_000;
+
+// Connectors: MCP servers whose tools the engine calls.
+
+/** One message of a server: a result of MAX_RESULT_BYTES in base64, and room around it. */
+export const MAX_CONNECTOR_MESSAGE_BYTES = 8 * MIB;
+/** Pages of one list of tools; a server that has more gives the same ones again, as like as not. */
+export const MAX_CONNECTOR_PAGES = 100;
+/** All pages of one list together. */
+export const MAX_CONNECTOR_LIST_BYTES = 16 * MIB;
+/** A model reads the description; a longer one is no description, and fills its context (6.15). */
+export const MAX_CONNECTOR_DESCRIPTION_CHARS = 32 * KIB;
+/** How long connecting, and then one fetch of a list, may take: a turn waits for it. */
+export const CONNECTOR_TIMEOUT_MS = 30_000;
+/** How long a server's address may take to answer at all. */
+export const CONNECTOR_CONNECT_MS = 10_000;
+/** Calls at once where the configuration says nothing. */
+export const CONNECTOR_IN_FLIGHT = 16;
+/** First bound of the wait before a server is started or reached again; full jitter … */
+export const CONNECTOR_RETRY_INITIAL_MS = 500;
+/** … and the last one. */
+export const CONNECTOR_RETRY_MAX_MS = 30_000;
+/** A connection that has lived for so long was a good one: after it the waits begin anew. */
+export const CONNECTOR_SETTLED_MS = 30_000;
+/** How often a server that keeps changing its list is asked for it. */
+export const CONNECTOR_REFRESH_MS = 1_000;
+/** Sessions whose lists are remembered; a session that comes back after that is given the newest list. */
+export const MAX_CONNECTOR_SESSIONS = 10_000;
+/** What an operator or a model is told in a server's own words, in UTF-16 code units. */
+export const MAX_CONNECTOR_WORDS = 500;
+/** How much of what a server wrote to standard error is kept for `spindle connectors check`. */
+export const CONNECTOR_STDERR_CHARS = 4 * KIB;
+/** How long `spindle connectors login` waits for the browser to come back. */
+export const CONNECTOR_LOGIN_MS = 5 * 60_000;
