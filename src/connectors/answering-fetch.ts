@@ -1,8 +1,18 @@
 import type { JSONRPCErrorResponse } from '@modelcontextprotocol/sdk/types.js';
 import type { Fetch } from './guarded-fetch.ts';
 
-/** In the data of an error that we made up: the server's answer will not come any more. No message can hold it. */
-export const UNANSWERED = Symbol('unanswered');
+/**
+ * The data of an error that we made up: the server's answer will not come any more. No message of a server can hold
+ * one.
+ */
+export class Unanswered {
+  /** How the response broke; undefined where it ended. */
+  readonly cause: unknown;
+
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
+}
 
 /** JSON-RPC's first code for errors of an implementation, which MCP's SDKs use for closed connections. */
 const CONNECTION_CLOSED = -32_000;
@@ -17,12 +27,12 @@ export function answeringFetch(fetch: Fetch, answer: (message: JSONRPCErrorRespo
     const response = await fetch(input, init);
     if (id === undefined || !response.ok) return response;
     let resumable = false;
-    const over = (): void => {
+    const over = (cause?: unknown): void => {
       if (resumable) return;
       const error = {
         code: CONNECTION_CLOSED,
         message: 'the server ended its stream without an answer',
-        data: UNANSWERED,
+        data: new Unanswered(cause),
       };
       // Behind what came on the stream. To a request that has been answered it means nothing.
       setImmediate(() => answer({ jsonrpc: '2.0', id, error }));
@@ -62,7 +72,7 @@ function requestId({ method, body }: RequestInit): string | number | undefined {
 function watch(
   body: ReadableStream<Uint8Array>,
   read: (chunk: Uint8Array) => void,
-  over: () => void,
+  over: (cause?: unknown) => void,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   return new ReadableStream({
@@ -78,7 +88,7 @@ function watch(
         controller.enqueue(value);
       } catch (error) {
         controller.error(error);
-        over();
+        over(error);
       }
     },
     async cancel(reason) {

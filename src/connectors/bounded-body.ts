@@ -1,5 +1,14 @@
 import { MAX_CONNECTOR_MESSAGE_BYTES } from '../core/limits.ts';
 
+/** What a server sends is larger than anybody here reads. */
+export class MessageTooLargeError extends Error {
+  override readonly name = 'MessageTooLargeError';
+
+  constructor() {
+    super(`a message of the server is larger than ${MAX_CONNECTOR_MESSAGE_BYTES} bytes`);
+  }
+}
+
 const LINE_END = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
@@ -28,10 +37,7 @@ export function boundedBody(headers: Headers): TransformStream<Uint8Array, Uint8
   return new TransformStream({
     transform(chunk, controller) {
       count(chunk);
-      if (size > MAX_CONNECTOR_MESSAGE_BYTES)
-        controller.error(
-          new Error(`a message of the server is larger than ${MAX_CONNECTOR_MESSAGE_BYTES} bytes`),
-        );
+      if (size > MAX_CONNECTOR_MESSAGE_BYTES) controller.error(new MessageTooLargeError());
       else controller.enqueue(chunk);
     },
   });

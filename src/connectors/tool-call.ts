@@ -5,7 +5,8 @@ import { z } from 'zod';
 import type { Failure, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
 import { failure } from '../core/failure.ts';
 import { MAX_TIMER_MS } from '../core/limits.ts';
-import { UNANSWERED } from './answering-fetch.ts';
+import { Unanswered } from './answering-fetch.ts';
+import { MessageTooLargeError } from './bounded-body.ts';
 import { BrokenConnectionError, UnreachableError } from './guarded-fetch.ts';
 import { LoginRequiredError } from './oauth-provider.ts';
 import { argumentsOf } from './tool-arguments.ts';
@@ -64,13 +65,16 @@ export async function callServer(client: Client, call: ServerCall): Promise<Serv
 function endOf(error: unknown, { words }: ServerCall): ServerCallEnd {
   if (error instanceof UnreachableError) return { kind: 'unreached', reason: words(error) };
   if (error instanceof BrokenConnectionError) return { kind: 'lost' };
+  if (error instanceof MessageTooLargeError) return TOO_LARGE;
   if (error instanceof LoginRequiredError)
     return failed('The server asks for a login, which an operator has to make.', CODE);
   if (error instanceof StreamableHTTPError) return httpEnd(error);
   if (error instanceof McpError) {
+    if (error.data instanceof Unanswered && error.data.cause instanceof MessageTooLargeError)
+      return TOO_LARGE;
     const isOver = error.code === ErrorCode.ConnectionClosed;
     // A server may use the code for an answer of its own, which then has other words.
-    if (isOver && (error.data === UNANSWERED || error.message.endsWith('Connection closed')))
+    if (isOver && (error.data instanceof Unanswered || error.message.endsWith('Connection closed')))
       return { kind: 'lost' };
     return failed(`The server refused the call: ${words(error)}`, CODE);
   }
@@ -78,6 +82,13 @@ function endOf(error: unknown, { words }: ServerCall): ServerCallEnd {
     return { kind: 'unreached', reason: words(error) };
   return failed(`The call could not be made: ${words(error)}`, CODE, { mayHaveTakenEffect: true });
 }
+
+const TOO_LARGE: ServerCallEnd = {
+  kind: 'failure',
+  failure: failure('result_too_large', "The server's answer is larger than the engine reads.", {
+    mayHaveTakenEffect: true,
+  }),
+};
 
 /** What a status says about the call. The body is the server's, and may quote what it was sent: it stays out. */
 function httpEnd({ code = 0 }: StreamableHTTPError): ServerCallEnd {
