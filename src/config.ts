@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'smol-toml';
 import { z } from 'zod';
+import { ConnectorSchema, type SecretReference } from './connector-settings.ts';
 import { MAX_ATTEMPTS, MAX_BACKOFF_MULTIPLIER, MAX_POLICY_DURATION_MS } from './core/limits.ts';
 import { nearestNames } from './core/nearest-names.ts';
 import type { Millis } from './core/time.ts';
@@ -103,6 +104,7 @@ const ConfigSchema = z
       retry: z
         .strictObject({ base: RetrySchema.optional(), tool: RetrySchema.optional() }, { error: tableError })
         .optional(),
+      connectors: z.record(z.string(), ConnectorSchema, { error: tableError }).optional(),
     },
     { error: tableError },
   )
@@ -122,13 +124,15 @@ const ConfigSchema = z
     resumeGraceMs: settings.resume_grace,
     /** Policies of the deployment: for every effect, and for tools (4.1). */
     retry: settings.retry,
+    /** MCP servers by their ids. */
+    connectors: settings.connectors ?? {},
   }));
 
 /** What was configured. Where nothing was, a setting is undefined, and the part that it belongs to has its default. */
 export type Config = z.output<typeof ConfigSchema>;
 
 /** The settings by their names in a file; the environment and flags know those without a table. */
-type Setting = Exclude<keyof z.input<typeof ConfigSchema>, 'retry'>;
+type Setting = Exclude<keyof z.input<typeof ConfigSchema>, 'retry' | 'connectors'>;
 
 const VARIABLES: Readonly<Record<Setting, string>> = {
   address: 'SPINDLE_ADDRESS',
@@ -212,6 +216,27 @@ function unknownVariables(environment: Readonly<Record<string, string | undefine
       (name) =>
         `${name} is no setting of Spindle, and has no effect; the nearest is ${nearestNames(known, name, 1)[0]}.`,
     );
+}
+
+/**
+ * Reads a credential where the configuration says that it is, each time anew: a file may have been replaced. Throws an
+ * Error that names the place, and nothing of what is there.
+ */
+export function readSecret(
+  reference: SecretReference,
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): string {
+  if ('file' in reference) {
+    try {
+      return readFileSync(reference.file, 'utf8').trim();
+    } catch (error) {
+      throw new Error(`the file ${reference.file} cannot be read (${reasonOf(error)})`);
+    }
+  }
+  const value = environment[reference.variable];
+  if (value === undefined || value === '')
+    throw new Error(`the environment variable ${reference.variable} is not set`);
+  return value;
 }
 
 function tableError(): string {

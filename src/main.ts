@@ -6,9 +6,15 @@ import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
+import type { ConnectorPorts } from './connectors/connector.ts';
+import type { ConnectorSet } from './connectors/connectors.ts';
+import { joinWorkers } from './connectors/joined-workers.ts';
+import { type ConnectorOptions, connectorIdFault } from './connectors/options.ts';
 import { MAX_TIMER_MS, RETAIN_MS, SHUTDOWN_GRACE_MS } from './core/limits.ts';
 import { buildEngine } from './engine/engine.ts';
 import type { Blobs, Clock, Journal, Observer } from './engine/ports.ts';
+import { type CatalogWatch, createCatalogWatch } from './gateway/catalog-watch.ts';
+import { lazyGateway } from './gateway/lazy-gateway.ts';
 import { parseJournalUrl } from './journal/url.ts';
 import { isLoopback, parseAddress } from './rpc/address.ts';
 import { type Listening, listen } from './rpc/listen.ts';
@@ -16,11 +22,14 @@ import { sessionService } from './rpc/session-service.ts';
 import { toolService } from './rpc/tool-service.ts';
 import { workerService } from './rpc/worker-service.ts';
 import { createSchemas } from './schema/schemas.ts';
+import { VERSION } from './sdk/version.ts';
 import { systemClock, systemRandom } from './system.ts';
 import type { LogOptions } from './telemetry/log.ts';
 import { createRegistry } from './workers/registry.ts';
 import { createResumeTokens } from './workers/resume-token.ts';
 import { createWorkerStreams } from './workers/streams.ts';
+
+export type { ConnectorAuth, ConnectorOptions, ConnectorTransport, Secret } from './connectors/options.ts';
 
 export interface EngineOptions {
   /** HOST:PORT of the gRPC port, for workers and services. Port 0 lets the system choose. Default 127.0.0.1:7433. */
@@ -43,6 +52,8 @@ export interface EngineOptions {
   readonly resumeGraceMs?: number;
   /** How long calls are kept after their end, in milliseconds; then their ids are free again (4.12). Default 7 days. */
   readonly retainMs?: number;
+  /** MCP servers whose tools the engine calls, by their ids. */
+  readonly connectors?: Readonly<Record<string, ConnectorOptions>>;
   /** Hears what an operator should know. Default: nobody. */
   readonly observer?: Observer;
 }
@@ -107,6 +118,19 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     soon: setImmediate,
   });
   const streams = createWorkerStreams(registry);
+  const catalog: CatalogWatch = createCatalogWatch((tenant) => workers.served(tenant), clock);
+  const parts = { clock, random, observer, schemas };
+  const connectors = await openConnectors(options.connectors ?? {}, store.connectors, parts).catch(
+    async (error: unknown) => {
+      await store.close();
+      throw error;
+    },
+  );
+  const workers = joinWorkers({
+    connected: registry,
+    connectors: connectors?.workers,
+    touched: catalog.touch,
+  });
   let listening: Listening | undefined;
   try {
     const engine = buildEngine({
@@ -114,7 +138,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       blobs: store.blobs,
       clock,
       random,
-      workers: registry,
+      workers,
+      connectors: connectors?.connectors,
       schemas,
       observer,
       policies: options.retry && create(RetryPoliciesSchema, options.retry),
@@ -123,8 +148,10 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
     });
     await engine.recover().catch(startErrorOf('journal'));
+    connectors?.start();
     const services = [toolService(engine, observer), sessionService(engine), workerService(streams)];
-    listening = await listen({ services, grpc, http, observer }).catch(startErrorOf('address'));
+    const mcp = lazyGateway({ engine, catalog, clock, random, observer, version: VERSION });
+    listening = await listen({ services, grpc, http, observer, mcp }).catch(startErrorOf('address'));
     const { grpcAddress, httpAddress, drain } = listening;
     const stop = async (graceMs: number): Promise<void> => {
       // An alarm keeps no process alive, and with the ports closed nothing else may: the grace is waited for all
@@ -144,6 +171,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
         return new Promise(setImmediate);
       });
       await Promise.all([drain(graceMs, settled), settled]);
+      await connectors?.close();
       await store.close();
     };
     let stopping: Promise<void> | undefined;
@@ -159,6 +187,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     };
   } catch (error) {
     await listening?.drain(0);
+    await connectors?.close();
     await store.close();
     throw error;
   }
@@ -173,6 +202,25 @@ const SILENT: Observer = { report: () => undefined };
 export async function openLog(options: LogOptions): Promise<Observer> {
   const { createLog } = await import('./telemetry/log.ts');
   return createLog(options);
+}
+
+/** The MCP servers; undefined where there are none, and then nothing of them is loaded. */
+async function openConnectors(
+  connectors: Readonly<Record<string, ConnectorOptions>>,
+  directory: string | undefined,
+  parts: Pick<ConnectorPorts, 'clock' | 'random' | 'observer' | 'schemas'>,
+): Promise<ConnectorSet | undefined> {
+  for (const [id, { transport }] of Object.entries(connectors)) {
+    const fault = connectorIdFault(id);
+    if (fault !== undefined) throw new StartError('option', `connector ${JSON.stringify(id)}: ${fault}`);
+    if (transport.kind === 'http' && !URL.canParse(transport.url))
+      throw new StartError('option', `connector ${id}: its url is none`);
+  }
+  if (Object.keys(connectors).length === 0) return undefined;
+  const { createConnectors } = await import('./connectors/connectors.ts');
+  const { connectorState } = await import('./connectors/connector-state.ts');
+  const stateOf = (id: string) => connectorState(directory, id);
+  return createConnectors({ ...parts, connectors, stateOf, version: VERSION });
 }
 
 /** Nobody is asked who they are, so nobody from elsewhere may come, unless the operator wants it (9.1). */
@@ -206,6 +254,8 @@ interface Store {
   readonly blobs: Blobs;
   /** Makes resume tokens that an engine on the same data accepts after a restart (5.8). */
   readonly secret: Uint8Array;
+  /** The folder for what is kept about connectors; undefined where nothing is kept. */
+  readonly connectors: string | undefined;
   close(): Promise<void>;
 }
 
@@ -217,7 +267,7 @@ async function openStore(url: string, observer: Observer, { now }: Clock): Promi
   if (place.kind === 'memory') {
     const { createMemoryJournal } = await import('./journal/memory.ts');
     const { createMemoryBlobs } = await import('./journal/memory-blobs.ts');
-    return closable(createMemoryJournal(), createMemoryBlobs({ now }), randomBytes(SECRET_BYTES));
+    return closable(createMemoryJournal(), createMemoryBlobs({ now }), randomBytes(SECRET_BYTES), undefined);
   }
   const { openSqliteJournal } = await import('./journal/sqlite.ts');
   const { openFileBlobs } = await import('./journal/file-blobs.ts');
@@ -230,15 +280,16 @@ async function openStore(url: string, observer: Observer, { now }: Clock): Promi
     const { keptSecret } = await import('./journal/kept-secret.ts');
     const blobs = await openFileBlobs({ directory: blobsDirectory, now });
     const secret = await keptSecret(keyFile, randomBytes(SECRET_BYTES));
-    return closable(journal, blobs, secret);
+    return closable(journal, blobs, secret, join(dirname(place.path), 'connectors'));
   } catch (error) {
     await journal.close();
     throw error;
   }
 }
 
-function closable(journal: Journal, blobs: Blobs, secret: Uint8Array): Store {
+function closable(journal: Journal, blobs: Blobs, secret: Uint8Array, connectors: string | undefined): Store {
   return {
+    connectors,
     journal,
     blobs,
     secret,

@@ -9,13 +9,16 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   journal: ['core', 'schema', 'gen', 'engine/ports'],
   workers: ['core', 'schema', 'gen', 'engine/ports'],
   models: ['core', 'schema', 'gen', 'engine/ports'],
+  connectors: ['core', 'schema', 'gen', 'engine/ports'],
+  gateway: ['core', 'engine', 'sdk', 'gen'],
   telemetry: ['core', 'schema', 'gen', 'engine/ports'],
   engine: ['core', 'schema', 'gen'],
   rpc: ['core', 'engine', 'workers', 'gen'],
   sdk: ['core', 'schema', 'gen'],
   conformance: ['core', 'rpc', 'gen'],
-  cli: ['sdk', 'config'],
-  config: ['core'],
+  cli: ['sdk', 'config', 'connector-settings'],
+  config: ['core', 'connector-settings'],
+  'connector-settings': ['core'],
   system: ['core', 'engine/ports'],
   main: ['*'],
 };
@@ -23,6 +26,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const EXCEPTIONS: Record<string, readonly string[]> = {
   'cli/serve.ts': ['main'],
   'cli/conformance.ts': ['conformance'],
+  'cli/mcp.ts': ['gateway'],
 };
 
 const root = resolve(import.meta.dirname, '..');

@@ -18,6 +18,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['cancel', 'stop a call', async () => (await import('./cancel.ts')).defineCancel],
   ['settle', 'answer a call that waits for one', async () => (await import('./settle.ts')).defineSettle],
   ['blob', 'write the bytes of a blob', async () => (await import('./blob.ts')).defineBlob],
+  ['mcp', 'serve the tools to an MCP client on stdio', async () => (await import('./mcp.ts')).defineMcp],
   [
     'conformance',
     'check a worker in any language',

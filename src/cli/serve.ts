@@ -3,6 +3,7 @@ import type { RunningEngine, StartError } from '../main.ts';
 import { retryPolicyOf } from '../sdk/tool-definition.ts';
 import { CommandError } from './command-error.ts';
 import { configured } from './connection.ts';
+import { connectorOptions } from './connector-options.ts';
 import { END_SIGNALS, type EndSignal, EXIT, type ExitCode, signalExitCode } from './exit-code.ts';
 
 interface ServeFlags {
@@ -79,6 +80,9 @@ async function serve(flags: ServeFlags): Promise<void> {
       ...(retry === undefined ? {} : { retry: policies(retry) }),
       ...(resumeGraceMs === undefined ? {} : { resumeGraceMs }),
       ...(retainMs === undefined ? {} : { retainMs }),
+      connectors: Object.fromEntries(
+        Object.entries(config.connectors).map(([id, settings]) => [id, connectorOptions(settings)]),
+      ),
       insecure,
       observer,
     });

@@ -416,3 +416,65 @@ export const MAX_REQUEST_MEDIA_BYTES = 14 * MIB;
 export const MAX_CACHED_PROJECTIONS = 2_000;
 /** Remarks on tools and settings that were reported are not reported again; so many are remembered. */
 export const MAX_REPORTED_REMARKS = 1_000;
+
+// The gateway: the catalog as an MCP server.
+
+/** Tools that one list shows; a model that reads more chooses worse, so a larger catalog is searched instead (6.8). */
+export const MAX_GATEWAY_TOOLS = 128;
+/** Definitions of one page of a list, in bytes: what any client reads in one message. */
+export const GATEWAY_PAGE_BYTES = 1 * MIB;
+/** Bytes of a blob that a result carries in base64; larger ones are named by a link, which can be read. */
+export const MAX_GATEWAY_INLINE_BYTES = 1 * MIB;
+/** Bytes that one read of a blob's resource gives: a third more in base64, held in memory. */
+export const MAX_GATEWAY_RESOURCE_BYTES = 16 * MIB;
+/** MCP sessions over HTTP at once; each costs a few hundred kilobytes, mostly events kept for a reconnect … */
+export const MAX_GATEWAY_SESSIONS = 1_000;
+/** … and one without a request or an open stream ends after this. */
+export const GATEWAY_IDLE_MS = 30 * 60_000;
+/** How often idle sessions are looked for. */
+export const GATEWAY_SWEEP_MS = 60_000;
+/** Messages that one MCP session keeps for a client that reconnects … */
+export const MAX_GATEWAY_EVENTS = 256;
+/** … and their size; a result of MAX_RESULT_BYTES fits, in base64 too. */
+export const MAX_GATEWAY_EVENT_BYTES = 8 * MIB;
+/** Progress that one call sends at once to a client, which may not read it … */
+export const GATEWAY_PROGRESS_BURST = 100;
+/** … and how long each further one has to wait. */
+export const GATEWAY_PROGRESS_INTERVAL_MS = 100;
+/** How long a change of the catalog settles before clients hear of it: workers come in crowds. */
+export const CATALOG_SETTLE_MS = 100;
+/** How often a gateway beside the engine asks it whether its catalog has changed. */
+export const CATALOG_POLL_MS = 2_000;
+
+// Connectors: MCP servers whose tools the engine calls.
+
+/** One message of a server: a result of MAX_RESULT_BYTES in base64, and room around it. */
+export const MAX_CONNECTOR_MESSAGE_BYTES = 8 * MIB;
+/** Pages of one list of tools; a server that has more gives the same ones again, as like as not. */
+export const MAX_CONNECTOR_PAGES = 100;
+/** All pages of one list together. */
+export const MAX_CONNECTOR_LIST_BYTES = 16 * MIB;
+/** A model reads the description; a longer one is no description, and fills its context (6.15). */
+export const MAX_CONNECTOR_DESCRIPTION_CHARS = 32 * KIB;
+/** How long connecting, and then one fetch of a list, may take: a turn waits for it. */
+export const CONNECTOR_TIMEOUT_MS = 30_000;
+/** How long a server's address may take to answer at all. */
+export const CONNECTOR_CONNECT_MS = 10_000;
+/** Calls at once where the configuration says nothing. */
+export const CONNECTOR_IN_FLIGHT = 16;
+/** First bound of the wait before a server is started or reached again; full jitter … */
+export const CONNECTOR_RETRY_INITIAL_MS = 500;
+/** … and the last one. */
+export const CONNECTOR_RETRY_MAX_MS = 30_000;
+/** A connection that has lived for so long was a good one: after it the waits begin anew. */
+export const CONNECTOR_SETTLED_MS = 30_000;
+/** How often a server that keeps changing its list is asked for it. */
+export const CONNECTOR_REFRESH_MS = 1_000;
+/** Sessions whose lists are remembered; a session that comes back after that is given the newest list. */
+export const MAX_CONNECTOR_SESSIONS = 10_000;
+/** What an operator or a model is told in a server's own words, in UTF-16 code units. */
+export const MAX_CONNECTOR_WORDS = 500;
+/** How much of what a server wrote to standard error is kept for `spindle connectors check`. */
+export const CONNECTOR_STDERR_CHARS = 4 * KIB;
+/** How long `spindle connectors login` waits for the browser to come back. */
+export const CONNECTOR_LOGIN_MS = 5 * 60_000;

@@ -28,6 +28,9 @@ export const WORKER_TOOL_POLICY: Policy = {
   backoffMultiplier: 2,
 };
 
+/** The same for tools of connectors: a server that answers at all answers soon (4.1). */
+export const CONNECTOR_TOOL_POLICY: Policy = { ...WORKER_TOOL_POLICY, runTimeout: 60_000 };
+
 /** One policy from several layers, the widest first: a narrower layer wins field by field (4.1). */
 export function mergePolicies(widest: Policy, ...layers: readonly (RetryPolicy | undefined)[]): Policy {
   return layers.reduce<Policy>(
@@ -85,12 +88,13 @@ function optionalDuration(millis: Millis | undefined) {
 
 /**
  * A second attempt does no harm: the tool is annotated so, or the tool or the call itself asks for more than
- * one attempt. A wider layer never makes it so (4.2).
+ * one attempt. A wider layer never makes it so, and neither do hints that the configuration does not trust (4.2).
  */
 export function isSafeToRepeat(tool: Tool | undefined, callLayer: RetryPolicy | undefined): boolean {
+  const annotations = tool?.annotations?.untrusted === true ? undefined : tool?.annotations;
   return (
-    tool?.annotations?.idempotent === true ||
-    tool?.annotations?.readOnly === true ||
+    annotations?.idempotent === true ||
+    annotations?.readOnly === true ||
     (tool?.retry?.maxAttempts ?? 0) > 1 ||
     (callLayer?.maxAttempts ?? 0) > 1
   );

@@ -240,6 +240,8 @@ export interface Served {
   readonly definition: Definition;
   readonly workers: number;
   readonly workersWithOtherDefinition: number;
+  /** The connector that offers it, where one does. */
+  readonly connectorId?: string;
 }
 
 /** A dispatch that an earlier process of the engine had recorded, and that a worker may still hold. */

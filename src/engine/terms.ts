@@ -1,10 +1,10 @@
 import { create } from '@bufbuild/protobuf';
 import { type OwnTerms, OwnTermsSchema } from '../../gen/spindle/v1/event_pb.ts';
 import type { RetryPolicies } from '../../gen/spindle/v1/retry_pb.ts';
-import { InvalidInputHandling, type Tool } from '../../gen/spindle/v1/tool_pb.ts';
+import { InvalidInputHandling, type Tool, ToolHandler } from '../../gen/spindle/v1/tool_pb.ts';
 import type { CallToolRequest } from '../../gen/spindle/v1/tool_service_pb.ts';
 import type { Terms } from '../core/call.ts';
-import { isSafeToRepeat, mergePolicies, WORKER_TOOL_POLICY } from '../core/policy.ts';
+import { CONNECTOR_TOOL_POLICY, isSafeToRepeat, mergePolicies, WORKER_TOOL_POLICY } from '../core/policy.ts';
 
 /** What a caller asks for itself. */
 export function ownTermsOf({ retry, requireValidInput }: CallToolRequest): OwnTerms {
@@ -25,8 +25,9 @@ export function termsOf(
   { retry, requireValidInput }: OwnTerms,
   policies: RetryPolicies | undefined,
 ): Terms {
+  const widest = tool?.handler === ToolHandler.CONNECTOR ? CONNECTOR_TOOL_POLICY : WORKER_TOOL_POLICY;
   return {
-    policy: mergePolicies(WORKER_TOOL_POLICY, policies?.base, policies?.tool, tool?.retry, retry),
+    policy: mergePolicies(widest, policies?.base, policies?.tool, tool?.retry, retry),
     safeToRepeat: isSafeToRepeat(tool, retry),
     requireValidInput: requireValidInput ?? (tool !== undefined && requiresValidInput(tool)),
   };

@@ -40,10 +40,11 @@ export function createTools(workers: Workers): Tools {
       const last = page.length < matching.length ? page.at(-1)?.definition.tool.name : undefined;
       return accepted(
         create(ListToolsResponseSchema, {
-          tools: page.map(({ definition, workers: count, workersWithOtherDefinition }) => ({
+          tools: page.map(({ definition, workers: count, workersWithOtherDefinition, connectorId }) => ({
             tool: definition.tool,
             workers: count,
             workersWithOtherDefinition,
+            connectorId: connectorId ?? '',
           })),
           nextPageToken: last === undefined ? '' : tokenOf(last),
         }),

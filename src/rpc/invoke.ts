@@ -1,12 +1,15 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import { type Outcome, type Refusal, refused } from '../core/refusal.ts';
 import type { Observer } from '../engine/ports.ts';
+import type { McpEndpoint } from './http/mcp-route.ts';
 import type { OpenRequests } from './open-requests.ts';
 
 /** What serving needs beside the services. */
 export interface Serving {
   readonly observer: Observer;
   readonly requests: OpenRequests;
+  /** What answers on the HTTP port's path for MCP; undefined where nothing does. */
+  readonly mcp?: McpEndpoint | undefined;
 }
 
 /** Runs a handler. One that throws has a bug: the operator reads about it, the caller learns no more. */

@@ -3,6 +3,7 @@ import { refused } from '../core/refusal.ts';
 import type { Observer } from '../engine/ports.ts';
 import { type Address, formatAddress, parseAddress } from './address.ts';
 import { openGrpcPort } from './grpc/server.ts';
+import type { McpEndpoint } from './http/mcp-route.ts';
 import { openHttpPort } from './http/server.ts';
 import type { Serving } from './invoke.ts';
 import { createOpenRequests } from './open-requests.ts';
@@ -16,6 +17,8 @@ export interface ListenOptions {
   /** HOST:PORT for gRPC-Web, Connect and JSON. Left out: no such port. */
   readonly http?: string | undefined;
   readonly observer: Observer;
+  /** Answers MCP clients on the HTTP port. Left out: nobody does. */
+  readonly mcp?: McpEndpoint | undefined;
 }
 
 export interface Listening {
@@ -33,10 +36,10 @@ export interface Listening {
 }
 
 /** Serves the services. Rejects with an Error for the operator where an address is unreadable or taken. */
-export async function listen({ services, grpc, http, observer }: ListenOptions): Promise<Listening> {
+export async function listen({ services, grpc, http, observer, mcp }: ListenOptions): Promise<Listening> {
   const addresses = { grpc: parsed(grpc), http: http === undefined ? undefined : parsed(http) };
   const requests = createOpenRequests();
-  const serving: Serving = { observer, requests };
+  const serving: Serving = { observer, requests, mcp };
   const grpcPort = await openGrpcPort(services, serving, addresses.grpc);
   const httpPort = addresses.http && (await openBeside(grpcPort, services, serving, addresses.http));
   const ports = httpPort === undefined ? [grpcPort] : [grpcPort, httpPort];
@@ -50,6 +53,7 @@ export async function listen({ services, grpc, http, observer }: ListenOptions):
     await within(graceMs, settled);
     requests.stopAll(refusal);
     const closed = Promise.all(ports.map((port) => port.close()));
+    await mcp?.close();
     await within(SHUTDOWN_FLUSH_MS, closed);
     for (const port of ports) port.destroy();
   };

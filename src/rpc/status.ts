@@ -62,6 +62,16 @@ export function codeOf(reason: RefusalReason): Code {
   return CODES[reason];
 }
 
+/** The same for an answer of the HTTP port that is no RPC's. */
+export function httpStatusOf(reason: RefusalReason): number {
+  const statuses: Partial<Record<Code, number>> = {
+    [Code.Unauthenticated]: 401,
+    [Code.PermissionDenied]: 403,
+    [Code.Unavailable]: 503,
+  };
+  return statuses[codeOf(reason)] ?? 400;
+}
+
 /** With `grpc-status-details-bin`, as google.rpc.Status defines it. */
 export function grpcStatus(refusal: Refusal): GrpcStatus {
   const code = codeOf(refusal.reason);

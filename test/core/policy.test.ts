@@ -6,6 +6,7 @@ import { ToolSchema } from '../../gen/spindle/v1/tool_pb.ts';
 import { MAX_ATTEMPTS, MAX_BACKOFF_MULTIPLIER, MAX_POLICY_DURATION_MS } from '../../src/core/limits.ts';
 import {
   backoff,
+  CONNECTOR_TOOL_POLICY,
   isSafeToRepeat,
   mergePolicies,
   type Policy,
@@ -24,6 +25,10 @@ function layer(fields: Layer) {
 }
 
 describe('the layers of a policy', () => {
+  it('4.1: a tool of a connector has 60 s to run, and is otherwise like one of a worker', () => {
+    expect(CONNECTOR_TOOL_POLICY).toEqual({ ...WORKER_TOOL_POLICY, runTimeout: 60_000 });
+  });
+
   it('4.1: a worker tool has 60 s in the queue, 120 s to run, 600 s in all, one attempt, and no heartbeat', () => {
     expect(WORKER_TOOL_POLICY).toEqual({
       queueTimeout: 60_000,
@@ -162,6 +167,12 @@ describe('what is safe to repeat', () => {
     ['a tool that asks for one attempt', false, { retry: { maxAttempts: 1 } }, {}],
     ['a call that asks for two attempts', true, {}, { maxAttempts: 2 }],
     ['a call that asks for one attempt', false, {}, { maxAttempts: 1 }],
+    [
+      'a server that nobody trusts and calls its tool harmless',
+      false,
+      { annotations: { idempotent: true, readOnly: true, untrusted: true } },
+      {},
+    ],
     ['a call that narrows its tool', true, { retry: { maxAttempts: 3 } }, { maxAttempts: 1 }],
   ])('4.2: %s: %s', (_, safe, tool, call) => {
     expect(isSafeToRepeat(create(ToolSchema, tool), layer(call))).toBe(safe);

@@ -36,7 +36,7 @@ describe('an option that nothing reads', () => {
     ['defineClientTool', () => defineClientTool({ name: 'x', description: 'x', ...extra })],
     ['defineToolchain', () => defineToolchain({ id: 'x', description: 'x', tools: [], ...extra })],
     ['createWorker', () => createWorker({ tools: [], ...extra })],
-    ['createClient', () => createClient({ ...extra })],
+    ['createClient', () => createClient({ ...(extra as object) })],
   ])('is refused by %s', (_, define) => {
     expect(define).toThrow('there is no option "colour"');
   });

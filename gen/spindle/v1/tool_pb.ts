@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file spindle/v1/tool.proto.
  */
 export const file_spindle_v1_tool: GenFile = /*@__PURE__*/
-  fileDesc("ChVzcGluZGxlL3YxL3Rvb2wucHJvdG8SCnNwaW5kbGUudjEikQQKBFRvb2wSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIZChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCRIaChJvdXRwdXRfc2NoZW1hX2pzb24YBCABKAkSKAoHaGFuZGxlchgFIAEoDjIXLnNwaW5kbGUudjEuVG9vbEhhbmRsZXISGgoNZGVmZXJfbG9hZGluZxgGIAEoCEgAiAEBEg4KBnN0cmljdBgHIAEoCBIRCgluYW1lc3BhY2UYCCABKAkSHQoVbmFtZXNwYWNlX2Rlc2NyaXB0aW9uGAkgASgJEjEKDmV4ZWN1dGlvbl9tb2RlGAogASgOMhkuc3BpbmRsZS52MS5FeGVjdXRpb25Nb2RlEjAKC2Fubm90YXRpb25zGAsgASgLMhsuc3BpbmRsZS52MS5Ub29sQW5ub3RhdGlvbnMSJgoFcmV0cnkYDCABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EjMKD2FyZ3VtZW50X3JlcGFpchgNIAEoDjIaLnNwaW5kbGUudjEuQXJndW1lbnRSZXBhaXISEQoJZW5kc190dXJuGA4gASgIEkAKFmludmFsaWRfaW5wdXRfaGFuZGxpbmcYDyABKA4yIC5zcGluZGxlLnYxLkludmFsaWRJbnB1dEhhbmRsaW5nQhAKDl9kZWZlcl9sb2FkaW5nIsABCg9Ub29sQW5ub3RhdGlvbnMSDQoFdGl0bGUYASABKAkSFgoJcmVhZF9vbmx5GAIgASgISACIAQESGAoLZGVzdHJ1Y3RpdmUYAyABKAhIAYgBARIXCgppZGVtcG90ZW50GAQgASgISAKIAQESFwoKb3Blbl93b3JsZBgFIAEoCEgDiAEBQgwKCl9yZWFkX29ubHlCDgoMX2Rlc3RydWN0aXZlQg0KC19pZGVtcG90ZW50Qg0KC19vcGVuX3dvcmxkIpwBCglUb29sSW5wdXQSJwoFdmFsaWQYASABKAsyFi5zcGluZGxlLnYxLlZhbGlkSW5wdXRIABIrCgdpbnZhbGlkGAIgASgLMhguc3BpbmRsZS52MS5JbnZhbGlkSW5wdXRIABIvCgltYWxmb3JtZWQYAyABKAsyGi5zcGluZGxlLnYxLk1hbGZvcm1lZElucHV0SABCCAoGc3RhdHVzIksKClZhbGlkSW5wdXQSGgoNcmVwYWlyZWRfanNvbhgBIAEoCUgAiAEBEg8KB3JlcGFpcnMYAiADKAlCEAoOX3JlcGFpcmVkX2pzb24ifgoMSW52YWxpZElucHV0EhoKDXJlcGFpcmVkX2pzb24YASABKAlIAIgBARIPCgdyZXBhaXJzGAIgAygJEi8KCnZpb2xhdGlvbnMYAyADKAsyGy5zcGluZGxlLnYxLlNjaGVtYVZpb2xhdGlvbkIQCg5fcmVwYWlyZWRfanNvbiIfCg5NYWxmb3JtZWRJbnB1dBINCgVlcnJvchgBIAEoCSJKCg9TY2hlbWFWaW9sYXRpb24SFQoNaW5zdGFuY2VfcGF0aBgBIAEoCRIPCgdrZXl3b3JkGAIgASgJEg8KB21lc3NhZ2UYAyABKAkqrQEKC1Rvb2xIYW5kbGVyEhwKGFRPT0xfSEFORExFUl9VTlNQRUNJRklFRBAAEhcKE1RPT0xfSEFORExFUl9XT1JLRVIQARIXChNUT09MX0hBTkRMRVJfQ0xJRU5UEAISGgoWVE9PTF9IQU5ETEVSX0NPTk5FQ1RPUhADEhkKFVRPT0xfSEFORExFUl9TVUJBR0VOVBAEEhcKE1RPT0xfSEFORExFUl9FTkdJTkUQBSprCg1FeGVjdXRpb25Nb2RlEh4KGkVYRUNVVElPTl9NT0RFX1VOU1BFQ0lGSUVEEAASGwoXRVhFQ1VUSU9OX01PREVfUEFSQUxMRUwQARIdChlFWEVDVVRJT05fTU9ERV9TRVFVRU5USUFMEAIqaQoOQXJndW1lbnRSZXBhaXISHwobQVJHVU1FTlRfUkVQQUlSX1VOU1BFQ0lGSUVEEAASGQoVQVJHVU1FTlRfUkVQQUlSX05FVkVSEAESGwoXQVJHVU1FTlRfUkVQQUlSX0JPVU5ERUQQAiqEAQoUSW52YWxpZElucHV0SGFuZGxpbmcSJgoiSU5WQUxJRF9JTlBVVF9IQU5ETElOR19VTlNQRUNJRklFRBAAEiEKHUlOVkFMSURfSU5QVVRfSEFORExJTkdfV09SS0VSEAESIQodSU5WQUxJRF9JTlBVVF9IQU5ETElOR19FTkdJTkUQAkI1Cg5kZXYuc3BpbmRsZS52MVABWhRzcGluZGxlL3YxO3NwaW5kbGV2MaoCClNwaW5kbGUuVjFiBnByb3RvMw", [file_spindle_v1_retry]);
+  fileDesc("ChVzcGluZGxlL3YxL3Rvb2wucHJvdG8SCnNwaW5kbGUudjEitgQKBFRvb2wSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIZChFpbnB1dF9zY2hlbWFfanNvbhgDIAEoCRIaChJvdXRwdXRfc2NoZW1hX2pzb24YBCABKAkSKAoHaGFuZGxlchgFIAEoDjIXLnNwaW5kbGUudjEuVG9vbEhhbmRsZXISGgoNZGVmZXJfbG9hZGluZxgGIAEoCEgAiAEBEg4KBnN0cmljdBgHIAEoCBIRCgluYW1lc3BhY2UYCCABKAkSHQoVbmFtZXNwYWNlX2Rlc2NyaXB0aW9uGAkgASgJEjEKDmV4ZWN1dGlvbl9tb2RlGAogASgOMhkuc3BpbmRsZS52MS5FeGVjdXRpb25Nb2RlEjAKC2Fubm90YXRpb25zGAsgASgLMhsuc3BpbmRsZS52MS5Ub29sQW5ub3RhdGlvbnMSJgoFcmV0cnkYDCABKAsyFy5zcGluZGxlLnYxLlJldHJ5UG9saWN5EjMKD2FyZ3VtZW50X3JlcGFpchgNIAEoDjIaLnNwaW5kbGUudjEuQXJndW1lbnRSZXBhaXISEQoJZW5kc190dXJuGA4gASgIEkAKFmludmFsaWRfaW5wdXRfaGFuZGxpbmcYDyABKA4yIC5zcGluZGxlLnYxLkludmFsaWRJbnB1dEhhbmRsaW5nEiMKBWljb25zGBAgAygLMhQuc3BpbmRsZS52MS5Ub29sSWNvbkIQCg5fZGVmZXJfbG9hZGluZyJICghUb29sSWNvbhILCgNzcmMYASABKAkSEQoJbWltZV90eXBlGAIgASgJEg0KBXNpemVzGAMgAygJEg0KBXRoZW1lGAQgASgJItMBCg9Ub29sQW5ub3RhdGlvbnMSDQoFdGl0bGUYASABKAkSFgoJcmVhZF9vbmx5GAIgASgISACIAQESGAoLZGVzdHJ1Y3RpdmUYAyABKAhIAYgBARIXCgppZGVtcG90ZW50GAQgASgISAKIAQESFwoKb3Blbl93b3JsZBgFIAEoCEgDiAEBEhEKCXVudHJ1c3RlZBgGIAEoCEIMCgpfcmVhZF9vbmx5Qg4KDF9kZXN0cnVjdGl2ZUINCgtfaWRlbXBvdGVudEINCgtfb3Blbl93b3JsZCKcAQoJVG9vbElucHV0EicKBXZhbGlkGAEgASgLMhYuc3BpbmRsZS52MS5WYWxpZElucHV0SAASKwoHaW52YWxpZBgCIAEoCzIYLnNwaW5kbGUudjEuSW52YWxpZElucHV0SAASLwoJbWFsZm9ybWVkGAMgASgLMhouc3BpbmRsZS52MS5NYWxmb3JtZWRJbnB1dEgAQggKBnN0YXR1cyJLCgpWYWxpZElucHV0EhoKDXJlcGFpcmVkX2pzb24YASABKAlIAIgBARIPCgdyZXBhaXJzGAIgAygJQhAKDl9yZXBhaXJlZF9qc29uIn4KDEludmFsaWRJbnB1dBIaCg1yZXBhaXJlZF9qc29uGAEgASgJSACIAQESDwoHcmVwYWlycxgCIAMoCRIvCgp2aW9sYXRpb25zGAMgAygLMhsuc3BpbmRsZS52MS5TY2hlbWFWaW9sYXRpb25CEAoOX3JlcGFpcmVkX2pzb24iHwoOTWFsZm9ybWVkSW5wdXQSDQoFZXJyb3IYASABKAkiSgoPU2NoZW1hVmlvbGF0aW9uEhUKDWluc3RhbmNlX3BhdGgYASABKAkSDwoHa2V5d29yZBgCIAEoCRIPCgdtZXNzYWdlGAMgASgJKq0BCgtUb29sSGFuZGxlchIcChhUT09MX0hBTkRMRVJfVU5TUEVDSUZJRUQQABIXChNUT09MX0hBTkRMRVJfV09SS0VSEAESFwoTVE9PTF9IQU5ETEVSX0NMSUVOVBACEhoKFlRPT0xfSEFORExFUl9DT05ORUNUT1IQAxIZChVUT09MX0hBTkRMRVJfU1VCQUdFTlQQBBIXChNUT09MX0hBTkRMRVJfRU5HSU5FEAUqawoNRXhlY3V0aW9uTW9kZRIeChpFWEVDVVRJT05fTU9ERV9VTlNQRUNJRklFRBAAEhsKF0VYRUNVVElPTl9NT0RFX1BBUkFMTEVMEAESHQoZRVhFQ1VUSU9OX01PREVfU0VRVUVOVElBTBACKmkKDkFyZ3VtZW50UmVwYWlyEh8KG0FSR1VNRU5UX1JFUEFJUl9VTlNQRUNJRklFRBAAEhkKFUFSR1VNRU5UX1JFUEFJUl9ORVZFUhABEhsKF0FSR1VNRU5UX1JFUEFJUl9CT1VOREVEEAIqhAEKFEludmFsaWRJbnB1dEhhbmRsaW5nEiYKIklOVkFMSURfSU5QVVRfSEFORExJTkdfVU5TUEVDSUZJRUQQABIhCh1JTlZBTElEX0lOUFVUX0hBTkRMSU5HX1dPUktFUhABEiEKHUlOVkFMSURfSU5QVVRfSEFORExJTkdfRU5HSU5FEAJCNQoOZGV2LnNwaW5kbGUudjFQAVoUc3BpbmRsZS92MTtzcGluZGxldjGqAgpTcGluZGxlLlYxYgZwcm90bzM", [file_spindle_v1_retry]);
 
 /**
  * A function that a model, or another service, can call.
@@ -125,6 +125,13 @@ export type Tool = Message<"spindle.v1.Tool"> & {
    * @generated from field: spindle.v1.InvalidInputHandling invalid_input_handling = 15;
    */
   invalidInputHandling: InvalidInputHandling;
+
+  /**
+   * Pictures that stand for the tool, for user interfaces, as MCP defines them.
+   *
+   * @generated from field: repeated spindle.v1.ToolIcon icons = 16;
+   */
+  icons: ToolIcon[];
 };
 
 /**
@@ -133,6 +140,48 @@ export type Tool = Message<"spindle.v1.Tool"> & {
  */
 export const ToolSchema: GenMessage<Tool> = /*@__PURE__*/
   messageDesc(file_spindle_v1_tool, 0);
+
+/**
+ * A picture that stands for a tool.
+ *
+ * @generated from message spindle.v1.ToolIcon
+ */
+export type ToolIcon = Message<"spindle.v1.ToolIcon"> & {
+  /**
+   * Where it is: an https or a data URI. Nobody here fetches it.
+   *
+   * @generated from field: string src = 1;
+   */
+  src: string;
+
+  /**
+   * The IANA media type.
+   *
+   * @generated from field: string mime_type = 2;
+   */
+  mimeType: string;
+
+  /**
+   * The sizes for which it is made: 48x48, or any.
+   *
+   * @generated from field: repeated string sizes = 3;
+   */
+  sizes: string[];
+
+  /**
+   * The background for which it is made: light or dark. Empty: either.
+   *
+   * @generated from field: string theme = 4;
+   */
+  theme: string;
+};
+
+/**
+ * Describes the message spindle.v1.ToolIcon.
+ * Use `create(ToolIconSchema)` to create a new message.
+ */
+export const ToolIconSchema: GenMessage<ToolIcon> = /*@__PURE__*/
+  messageDesc(file_spindle_v1_tool, 1);
 
 /**
  * Hints about a tool, as MCP defines them. They inform people and policies; they secure nothing.
@@ -174,6 +223,13 @@ export type ToolAnnotations = Message<"spindle.v1.ToolAnnotations"> & {
    * @generated from field: optional bool open_world = 5;
    */
   openWorld?: boolean | undefined;
+
+  /**
+   * The hints are a connector's, and the configuration does not trust it: they make nothing safe to repeat.
+   *
+   * @generated from field: bool untrusted = 6;
+   */
+  untrusted: boolean;
 };
 
 /**
@@ -181,7 +237,7 @@ export type ToolAnnotations = Message<"spindle.v1.ToolAnnotations"> & {
  * Use `create(ToolAnnotationsSchema)` to create a new message.
  */
 export const ToolAnnotationsSchema: GenMessage<ToolAnnotations> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_tool, 1);
+  messageDesc(file_spindle_v1_tool, 2);
 
 /**
  * What the engine found when it checked a call's arguments. It only checks: it converts no types and
@@ -227,7 +283,7 @@ export type ToolInput = Message<"spindle.v1.ToolInput"> & {
  * Use `create(ToolInputSchema)` to create a new message.
  */
 export const ToolInputSchema: GenMessage<ToolInput> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_tool, 2);
+  messageDesc(file_spindle_v1_tool, 3);
 
 /**
  * Arguments that passed.
@@ -255,7 +311,7 @@ export type ValidInput = Message<"spindle.v1.ValidInput"> & {
  * Use `create(ValidInputSchema)` to create a new message.
  */
 export const ValidInputSchema: GenMessage<ValidInput> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_tool, 3);
+  messageDesc(file_spindle_v1_tool, 4);
 
 /**
  * Arguments that are an object but do not match.
@@ -290,7 +346,7 @@ export type InvalidInput = Message<"spindle.v1.InvalidInput"> & {
  * Use `create(InvalidInputSchema)` to create a new message.
  */
 export const InvalidInputSchema: GenMessage<InvalidInput> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_tool, 4);
+  messageDesc(file_spindle_v1_tool, 5);
 
 /**
  * Arguments that are not a JSON object.
@@ -311,7 +367,7 @@ export type MalformedInput = Message<"spindle.v1.MalformedInput"> & {
  * Use `create(MalformedInputSchema)` to create a new message.
  */
 export const MalformedInputSchema: GenMessage<MalformedInput> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_tool, 5);
+  messageDesc(file_spindle_v1_tool, 6);
 
 /**
  * One way in which a value fails its schema.
@@ -346,7 +402,7 @@ export type SchemaViolation = Message<"spindle.v1.SchemaViolation"> & {
  * Use `create(SchemaViolationSchema)` to create a new message.
  */
 export const SchemaViolationSchema: GenMessage<SchemaViolation> = /*@__PURE__*/
-  messageDesc(file_spindle_v1_tool, 6);
+  messageDesc(file_spindle_v1_tool, 7);
 
 /**
  * Who runs a tool.

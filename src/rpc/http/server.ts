@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node';
@@ -14,6 +15,7 @@ import { bound, type Port } from '../port.ts';
 import type { Service } from '../service.ts';
 import { namesLoopback } from './host-guard.ts';
 import { take } from './intake.ts';
+import { MCP_PATH, serveMcp } from './mcp-route.ts';
 import { type Page, pageAt, pageFor } from './pages.ts';
 import { createRoutes, messageKey, peerKey } from './routes.ts';
 
@@ -28,11 +30,22 @@ export async function openHttpPort(
     serving,
     address,
   );
+  /** Connections that have not asked anything: clients open them ahead, and a closed server would wait for them. */
+  const unused = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    unused.add(socket);
+    socket.once('close', () => unused.delete(socket));
+  });
+  server.on('request', ({ socket }) => unused.delete(socket));
   return {
     address: await bound('HTTP', address, () => bind(server, address)),
     // Health is asked for on the gRPC port.
     leave: () => undefined,
-    close: () => new Promise((resolve) => server.close(() => resolve())),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const socket of unused) socket.destroy();
+      }),
     destroy: () => server.closeAllConnections(),
   };
 }
@@ -48,6 +61,8 @@ function createHttpServer(services: readonly Service[], serving: Serving, addres
       return send(response, pageFor(400));
     const path = request.url?.split('?', 1)[0] ?? '';
     const route = routes.get(path);
+    if (path === MCP_PATH && serving.mcp !== undefined)
+      return serveMcp(serving.mcp, serving, request, response, guarded);
     if (route === undefined) return send(response, pageAt(request.method, path, services));
     await serve(route, request, response);
   };

@@ -1,0 +1,55 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Caller } from '../../../gen/spindle/v1/call_pb.ts';
+import { formatAddress } from '../address.ts';
+import { openContext } from '../context.ts';
+import type { Serving } from '../invoke.ts';
+import { httpStatusOf } from '../status.ts';
+import { namesLoopback } from './host-guard.ts';
+
+/** Where MCP clients connect. */
+export const MCP_PATH = '/mcp';
+
+/** The MCP gateway, as this port sees it. */
+export interface McpEndpoint {
+  /** Answers one request of streamable HTTP. */
+  handle(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>;
+  /** Ends every session. */
+  close(): Promise<void>;
+}
+
+/** Finds out who asks, turns pages of other origins away, and hands the rest to the gateway. */
+export async function serveMcp(
+  mcp: McpEndpoint,
+  { requests }: Serving,
+  request: IncomingMessage,
+  response: ServerResponse,
+  guarded: boolean,
+): Promise<void> {
+  if (!isOwnOrigin(request, guarded))
+    return refuse(response, 403, 'Requests of pages from elsewhere are refused.');
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  const { remoteAddress = 'unknown', remotePort = 0 } = request.socket;
+  const context = openContext(requests, {
+    peer: formatAddress({ host: remoteAddress, port: remotePort }),
+    header: (name) => [request.headers[name] ?? []].flat()[0],
+    signal: gone.signal,
+  });
+  if (!context.ok) return refuse(response, httpStatusOf(context.refusal.reason), context.refusal.message);
+  // A shutdown waits for calls, and not for streams on which nothing but notifications travel.
+  const leave = request.method === 'POST' ? requests.add(() => response.destroy()) : undefined;
+  response.once('close', () => leave?.());
+  await mcp.handle(request, response, context.value.caller);
+}
+
+/** MCP has servers look at the origin, so that no page in a browser reaches one that was not meant for it. */
+function isOwnOrigin({ headers: { origin, host } }: IncomingMessage, guarded: boolean): boolean {
+  if (origin === undefined) return true;
+  const from = URL.parse(origin)?.host;
+  return from !== undefined && (from === host || (guarded && namesLoopback(from)));
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { 'content-type': 'application/json', connection: 'close' });
+  response.end(JSON.stringify({ jsonrpc: '2.0', error: { code: -32_000, message }, id: null }));
+}
