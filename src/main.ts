@@ -16,10 +16,13 @@ import { sessionService } from './rpc/session-service.ts';
 import { toolService } from './rpc/tool-service.ts';
 import { workerService } from './rpc/worker-service.ts';
 import { createSchemas } from './schema/schemas.ts';
+import { VERSION } from './sdk/version.ts';
 import { systemClock, systemRandom } from './system.ts';
 import type { LogOptions } from './telemetry/log.ts';
+import type { Telemetry, TelemetryOptions } from './telemetry/telemetry.ts';
 import { createRegistry } from './workers/registry.ts';
 import { createResumeTokens } from './workers/resume-token.ts';
+import { workersStanding } from './workers/standing.ts';
 import { createWorkerStreams } from './workers/streams.ts';
 
 export interface EngineOptions {
@@ -43,6 +46,8 @@ export interface EngineOptions {
   readonly resumeGraceMs?: number;
   /** How long calls are kept after their end, in milliseconds; then their ids are free again (4.12). Default 7 days. */
   readonly retainMs?: number;
+  /** Spans and metrics (8). Default: none, and their libraries are not loaded. */
+  readonly telemetry?: TelemetryOptions;
   /** Hears what an operator should know. Default: nobody. */
   readonly observer?: Observer;
 }
@@ -51,6 +56,8 @@ export interface RunningEngine {
   /** HOST:PORT, with the port that the system chose. */
   readonly grpcAddress: string;
   readonly httpAddress: string | undefined;
+  /** Where Prometheus finds /metrics. */
+  readonly metricsAddress: string | undefined;
   readonly journal: string;
   /** Resolves with the reason when the engine cannot go on: its journal failed (7.4). Call `stop` then. */
   readonly failed: Promise<Error>;
@@ -87,7 +94,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   const { journal: journalUrl = DEFAULT_JOURNAL, observer = SILENT, resumeGraceMs } = options;
   const grpc = options.listen ?? DEFAULT_LISTEN;
   const http = options.http === false ? undefined : (options.http ?? DEFAULT_HTTP);
-  for (const address of [grpc, http]) {
+  for (const address of [grpc, http, options.telemetry?.metrics]) {
     if (address !== undefined) checkReach(address, options.insecure ?? false, observer);
   }
   const { retainMs = RETAIN_MS } = options;
@@ -96,6 +103,10 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   const random = systemRandom();
   const schemas = createSchemas();
   const store = await openStore(journalUrl, observer, clock).catch(startErrorOf('journal'));
+  const telemetry = await openTelemetry(options.telemetry, observer, clock).catch(async (error: unknown) => {
+    await store.close();
+    return startErrorOf('address')(error);
+  });
   const failure = Promise.withResolvers<Error>();
   const registry = createRegistry({
     clock,
@@ -110,7 +121,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   let listening: Listening | undefined;
   try {
     const engine = buildEngine({
-      journal: store.journal,
+      journal: telemetry?.measured(store.journal) ?? store.journal,
+      recorder: telemetry?.recorder,
       blobs: store.blobs,
       clock,
       random,
@@ -122,6 +134,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       retainMs,
       failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
     });
+    telemetry?.observe({ calls: engine.unfinished, workers: () => workersStanding(registry.instances) });
     await engine.recover().catch(startErrorOf('journal'));
     const services = [toolService(engine, observer), sessionService(engine), workerService(streams)];
     listening = await listen({ services, grpc, http, observer }).catch(startErrorOf('address'));
@@ -145,11 +158,13 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       });
       await Promise.all([drain(graceMs, settled), settled]);
       await store.close();
+      await telemetry?.stop();
     };
     let stopping: Promise<void> | undefined;
     return {
       grpcAddress,
       httpAddress,
+      metricsAddress: telemetry?.metricsAddress,
       journal: journalUrl,
       failed: failure.promise,
       stop(graceMs = SHUTDOWN_GRACE_MS) {
@@ -160,6 +175,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   } catch (error) {
     await listening?.drain(0);
     await store.close();
+    await telemetry?.stop();
     throw error;
   }
 }
@@ -173,6 +189,16 @@ const SILENT: Observer = { report: () => undefined };
 export async function openLog(options: LogOptions): Promise<Observer> {
   const { createLog } = await import('./telemetry/log.ts');
   return createLog(options);
+}
+
+async function openTelemetry(
+  options: TelemetryOptions | undefined,
+  observer: Observer,
+  clock: Clock,
+): Promise<Telemetry | undefined> {
+  if (options === undefined) return undefined;
+  const telemetry = await import('./telemetry/telemetry.ts');
+  return telemetry.openTelemetry(options, { version: VERSION, observer, clock });
 }
 
 /** Nobody is asked who they are, so nobody from elsewhere may come, unless the operator wants it (9.1). */

@@ -1,2 +1,5 @@
-/** This package, as its workers name it in a hello. The version is that of package.json. */
-export const SDK_NAME = 'spindle-ts/0.1.0';
+/** That of package.json. */
+export const VERSION = '0.1.0';
+
+/** This package, as its workers name it in a hello. */
+export const SDK_NAME = `spindle-ts/${VERSION}`;
