@@ -118,6 +118,8 @@ async function serve(flags: ServeFlags): Promise<void> {
     );
   }
   observer.report('info', 'stopped', {});
+  // A collector that does not answer keeps its connection and its timers a while; nobody waits for those any more.
+  process.exit(EXIT.ok);
 }
 
 function telemetryOf({ openTelemetry, metrics, recordContent, redact }: ReturnType<typeof configured>) {

@@ -32,7 +32,7 @@ export interface OpenTelemetry {
   readonly meter: Meter | undefined;
   /** HOST:PORT of the Prometheus endpoint. */
   readonly metricsAddress: string | undefined;
-  /** Sends what waits, for TELEMETRY_FLUSH_MS at most, and closes. Never rejects. */
+  /** Sends what waits, for TELEMETRY_FLUSH_MS or the time of one export at most, and closes. Never rejects. */
   stop(): Promise<void>;
 }
 
@@ -100,7 +100,8 @@ export async function startOpenTelemetry(options: OpenTelemetryOptions): Promise
       const closing = [tracerProvider?.shutdown(), meterProvider?.shutdown(), endpoint?.close()];
       const timeUp = Promise.withResolvers<'time up'>();
       // It keeps the process alive, as the connection to a collector does not.
-      const timer = setTimeout(() => timeUp.resolve('time up'), TELEMETRY_FLUSH_MS);
+      const boundMs = Math.min(TELEMETRY_FLUSH_MS, settings.batch.exportTimeoutMillis);
+      const timer = setTimeout(() => timeUp.resolve('time up'), boundMs);
       const closed = await Promise.race([Promise.allSettled(closing), timeUp.promise]);
       clearTimeout(timer);
       const isLost = closed === 'time up' || closed.some(({ status }) => status === 'rejected');
