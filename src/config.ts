@@ -218,7 +218,11 @@ export function loadConfig({
         name.startsWith('OTEL_') && value !== undefined && value !== '' ? [[name, value]] : [],
       ),
     );
-    return { ok: true, config: deepFreeze({ ...parsed.data, openTelemetry }), warnings: unknownVariables(environment) };
+    return {
+      ok: true,
+      config: deepFreeze({ ...parsed.data, openTelemetry }),
+      warnings: unknownVariables(environment),
+    };
   }
   const problems = parsed.error.issues.flatMap((issue) => {
     const where = (extra: readonly PropertyKey[]): string => {

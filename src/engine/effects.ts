@@ -1,13 +1,13 @@
-import { activityName, originOfCall } from '../core/activity.ts';
-import { type Call, type Lease, lastLease } from '../core/call.ts';
+import { activityName } from '../core/activity.ts';
+import { type Call, lastLease } from '../core/call.ts';
 import type { Effect } from '../core/owed.ts';
 import { sessionOfLease, timeIn } from '../core/session.ts';
 import { dispatchMessage } from './dispatch.ts';
 import { idempotencyKey, type Shared } from './engine.ts';
 import type { ConversationEffects } from './loop/conversation-effects.ts';
 import { placementOf, tooLarge } from './placement.ts';
-import type { SessionKey } from './ports.ts';
 import type { SessionRunner } from './session-runner.ts';
+import { traceContextFor } from './trace-context.ts';
 
 /** Does what the core says is owed. */
 export interface Effects {
@@ -52,14 +52,6 @@ export function createEffects(shared: Shared, loop: ConversationEffects): Effect
     return true;
   };
 
-  /** What the worker does is part of the attempt (8.1). */
-  const traceContextOf = (key: SessionKey, call: Call, { attempt }: Lease): Call['traceContext'] => {
-    const { recorder } = options;
-    if (recorder === undefined) return call.traceContext;
-    const origin = originOfCall(key, call.requestedAt, call.traceContext);
-    return recorder.contextOf(origin, activityName.attempt(call.callId, attempt));
-  };
-
   return {
     perform(runner, effect) {
       const { tenant, sessionId } = runner.key;
@@ -79,7 +71,12 @@ export function createEffects(shared: Shared, loop: ConversationEffects): Effect
             turnId: runner.session.conversation?.turn?.turnId ?? '',
             agentId: runner.session.conversation?.agentId ?? '',
             now: clock.now(),
-            traceContext: traceContextOf(runner.key, call, effect.lease),
+            // What the worker does is part of the attempt (8.1).
+            traceContext: traceContextFor(
+              { recorder: options.recorder, key: runner.key, session: runner.session },
+              activityName.attempt(call.callId, effect.lease.attempt),
+              call,
+            ),
           });
           workers.dispatch(effect.lease.token, message);
           return;

@@ -1,5 +1,6 @@
 import type { SessionEvent, ToolCallFinished, ToolCallRequested } from '../../gen/spindle/v1/event_pb.ts';
 import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
+import { ToolHandler } from '../../gen/spindle/v1/tool_pb.ts';
 import { activityName, type TraceOrigin } from '../core/activity.ts';
 import { type Instant, millisOf } from '../core/time.ts';
 import type { ActivityEnd, AttemptActivity, CallActivity } from './activity.ts';
@@ -11,6 +12,8 @@ export interface OpenCall {
   attempt: AttemptActivity | undefined;
   /** Its queue clock runs from here; undefined while it stands still (4.4). */
   waitsFrom: Instant | undefined;
+  /** It waits for its turn behind a sequential call, and its queue clock with it (6.2). */
+  isHeld: boolean;
 }
 
 export interface CallPlace {
@@ -42,7 +45,26 @@ export function openCall(requested: ToolCallRequested, at: Instant, place: CallP
     queuedFor: 0,
     result: undefined,
   };
-  return { activity, attempt: undefined, waitsFrom: at };
+  return { activity, attempt: undefined, waitsFrom: needsWorker(requested) ? at : undefined, isHeld: false };
+}
+
+function needsWorker({ handler }: ToolCallRequested): boolean {
+  return handler === ToolHandler.WORKER || handler === ToolHandler.CONNECTOR;
+}
+
+/** Lets the calls of a turn wait behind each other as the order of the response says, or go on (6.2). */
+export function holdBack(calls: Iterable<OpenCall>, at: Instant): void {
+  const before: OpenCall[] = [];
+  for (const call of calls) {
+    const { requested } = call.activity;
+    const isHeld = before.some((other) => requested.sequential || other.activity.requested.sequential);
+    if (call.attempt === undefined && needsWorker(requested) && isHeld !== call.isHeld) {
+      if (isHeld) stopWaiting(call, at);
+      else call.waitsFrom = at;
+      call.isHeld = isHeld;
+    }
+    before.push(call);
+  }
 }
 
 /** What hears of an attempt or a call that has ended. */
@@ -98,9 +120,10 @@ export function advanceCall(
     }
     case 'interruptRaised':
       activity.moments.push({ at, name: 'interrupt_raised', facts: { interruptId: kind.value.interruptId } });
-      call.waitsFrom = undefined;
+      stopWaiting(call, at);
       return false;
     case 'interruptResumed':
+      if (needsWorker(activity.requested) && !call.isHeld) call.waitsFrom = at;
       activity.moments.push({
         at,
         name: 'interrupt_resumed',

@@ -8,7 +8,7 @@ export interface Standing {
   workers(): WorkersStanding;
 }
 
-export type CallState = 'queued' | 'backing_off' | 'running' | 'open' | 'interrupted';
+export type CallState = 'held' | 'queued' | 'backing_off' | 'running' | 'open' | 'interrupted';
 
 export interface WorkersStanding {
   readonly connected: number;

@@ -2,7 +2,7 @@ import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
 import { originOfCall, originOfTurn, type TraceOrigin } from '../core/activity.ts';
 import { type Instant, instantOf } from '../core/time.ts';
 import type { Activity } from './activity.ts';
-import { advanceCall, type CallPlace, type OpenCall, openCall } from './call-activities.ts';
+import { advanceCall, type CallPlace, holdBack, type OpenCall, openCall } from './call-activities.ts';
 import { advanceTurn, callOfTurnEnded, type OpenTurn, openTurn, parentIn } from './turn-activities.ts';
 
 export interface SessionActivitiesOptions {
@@ -70,7 +70,9 @@ export function createSessionActivities(options: SessionActivitiesOptions): Sess
           return;
         case 'toolCallRequested': {
           const place = placeOf(event, at);
-          if (place !== undefined) calls.set(kind.value.callId, openCall(kind.value, at, place));
+          if (place === undefined) return;
+          calls.set(kind.value.callId, openCall(kind.value, at, place));
+          if (turnId !== '') holdBack(calls.values(), at);
           return;
         }
         default: {
@@ -80,6 +82,7 @@ export function createSessionActivities(options: SessionActivitiesOptions): Sess
             if (!advanceCall(call, kind, at, ended)) return;
             calls.delete(call.activity.callId);
             if (turn !== undefined) callOfTurnEnded(turn, at);
+            if (turnId !== '') holdBack(calls.values(), at);
             return;
           }
           // A queued turn that is cancelled ends without having started.

@@ -96,6 +96,8 @@ function isDeclared({ toolDigest, leases }: Call): boolean {
 /** Undefined where the call has ended. */
 function stateOf({ phase }: Call, now: Instant): CallState | undefined {
   switch (phase.kind) {
+    case 'held':
+      return 'held';
     case 'waiting':
       return phase.from > now ? 'backing_off' : 'queued';
     case 'dispatched':
