@@ -23,6 +23,8 @@ export function parseDuration(text: string): Millis | undefined {
 const EXPECTED = {
   address: 'HOST:PORT, as in 127.0.0.1:7433, localhost:0 or [::1]:7433',
   http: 'HOST:PORT, as in 127.0.0.1:7434, or "off"',
+  metrics: 'HOST:PORT, as in 127.0.0.1:9464, or "off"',
+  names: 'names of JSON members, as in ["password"] or password,token',
   journal: '"memory:", or "sqlite:" and the path of a file',
   flag: 'true or false',
   level: '"info", "warn", "error" or "silent"',
@@ -42,6 +44,14 @@ const address = z.string(EXPECTED.address).regex(HOST_PORT, EXPECTED.address);
 const flag = z.union(
   [z.boolean(), z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })],
   EXPECTED.flag,
+);
+/** A list in a file; a text with commas in the environment and in flags. */
+const names = z.union(
+  [
+    z.array(z.string().min(1)),
+    z.string().transform((text) => text.split(',').flatMap((name) => name.trim() || [])),
+  ],
+  EXPECTED.names,
 );
 const duration = z.string(EXPECTED.duration).transform((text, context) => {
   const millis = parseDuration(text);
@@ -97,6 +107,13 @@ const ConfigSchema = z
         .optional(),
       journal: z.string(EXPECTED.journal).regex(JOURNAL, EXPECTED.journal).optional(),
       insecure: flag.optional(),
+      metrics: z
+        .string(EXPECTED.metrics)
+        .regex(HOST_PORT_OR_OFF, EXPECTED.metrics)
+        .transform((text) => (text === 'off' ? undefined : text))
+        .optional(),
+      record_content: flag.optional(),
+      redact: names.optional(),
       retain: duration.optional(),
       log_level: z.enum(['info', 'warn', 'error', 'silent'], EXPECTED.level).optional(),
       shutdown_grace: duration.optional(),
@@ -116,6 +133,12 @@ const ConfigSchema = z
     journal: settings.journal,
     /** Listening beyond this machine without credentials is meant (9.1). */
     insecure: settings.insecure ?? false,
+    /** Where Prometheus finds /metrics (8.7). */
+    metrics: settings.metrics,
+    /** Arguments and results become attributes of spans (8.5). */
+    recordContent: settings.record_content ?? false,
+    /** Members that are left out of them; undefined leaves it to the telemetry. */
+    redact: settings.redact,
     /** How long calls are kept after their end (4.12). */
     retainMs: settings.retain,
     logLevel: settings.log_level ?? ('info' as const),
@@ -129,7 +152,10 @@ const ConfigSchema = z
   }));
 
 /** What was configured. Where nothing was, a setting is undefined, and the part that it belongs to has its default. */
-export type Config = z.output<typeof ConfigSchema>;
+export type Config = z.output<typeof ConfigSchema> & {
+  /** The standard variables of OpenTelemetry that are set; telemetry/settings.ts reads them (8.7). */
+  readonly openTelemetry: Readonly<Record<string, string>>;
+};
 
 /** The settings by their names in a file; the environment and flags know those without a table. */
 type Setting = Exclude<keyof z.input<typeof ConfigSchema>, 'retry' | 'connectors'>;
@@ -140,6 +166,9 @@ const VARIABLES: Readonly<Record<Setting, string>> = {
   http: 'SPINDLE_HTTP',
   journal: 'SPINDLE_JOURNAL',
   insecure: 'SPINDLE_INSECURE',
+  metrics: 'SPINDLE_METRICS',
+  record_content: 'SPINDLE_RECORD_CONTENT',
+  redact: 'SPINDLE_REDACT',
   retain: 'SPINDLE_RETAIN',
   log_level: 'SPINDLE_LOG_LEVEL',
   shutdown_grace: 'SPINDLE_SHUTDOWN_GRACE',
@@ -188,7 +217,16 @@ export function loadConfig({
 
   const parsed = ConfigSchema.safeParse(Object.fromEntries(settings));
   if (parsed.success) {
-    return { ok: true, config: deepFreeze(parsed.data), warnings: unknownVariables(environment) };
+    const openTelemetry = Object.fromEntries(
+      Object.entries(environment).flatMap(([name, value]) =>
+        name.startsWith('OTEL_') && value !== undefined && value !== '' ? [[name, value]] : [],
+      ),
+    );
+    return {
+      ok: true,
+      config: deepFreeze({ ...parsed.data, openTelemetry }),
+      warnings: unknownVariables(environment),
+    };
   }
   const problems = parsed.error.issues.flatMap((issue) => {
     const where = (extra: readonly PropertyKey[]): string => {

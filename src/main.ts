@@ -25,8 +25,10 @@ import { createSchemas } from './schema/schemas.ts';
 import { VERSION } from './sdk/version.ts';
 import { systemClock, systemRandom } from './system.ts';
 import type { LogOptions } from './telemetry/log.ts';
+import type { Telemetry, TelemetryOptions } from './telemetry/telemetry.ts';
 import { createRegistry } from './workers/registry.ts';
 import { createResumeTokens } from './workers/resume-token.ts';
+import { workersStanding } from './workers/standing.ts';
 import { createWorkerStreams } from './workers/streams.ts';
 
 export type { ConnectorAuth, ConnectorOptions, ConnectorTransport, Secret } from './connectors/options.ts';
@@ -54,6 +56,8 @@ export interface EngineOptions {
   readonly retainMs?: number;
   /** MCP servers whose tools the engine calls, by their ids. */
   readonly connectors?: Readonly<Record<string, ConnectorOptions>>;
+  /** Spans and metrics (8). Default: none, and their libraries are not loaded. */
+  readonly telemetry?: TelemetryOptions;
   /** Hears what an operator should know. Default: nobody. */
   readonly observer?: Observer;
 }
@@ -62,6 +66,8 @@ export interface RunningEngine {
   /** HOST:PORT, with the port that the system chose. */
   readonly grpcAddress: string;
   readonly httpAddress: string | undefined;
+  /** Where Prometheus finds /metrics. */
+  readonly metricsAddress: string | undefined;
   readonly journal: string;
   /** Resolves with the reason when the engine cannot go on: its journal failed (7.4). Call `stop` then. */
   readonly failed: Promise<Error>;
@@ -98,7 +104,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   const { journal: journalUrl = DEFAULT_JOURNAL, observer = SILENT, resumeGraceMs } = options;
   const grpc = options.listen ?? DEFAULT_LISTEN;
   const http = options.http === false ? undefined : (options.http ?? DEFAULT_HTTP);
-  for (const address of [grpc, http]) {
+  for (const address of [grpc, http, options.telemetry?.metrics]) {
     if (address !== undefined) checkReach(address, options.insecure ?? false, observer);
   }
   const { retainMs = RETAIN_MS } = options;
@@ -107,6 +113,10 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   const random = systemRandom();
   const schemas = createSchemas();
   const store = await openStore(journalUrl, observer, clock).catch(startErrorOf('journal'));
+  const telemetry = await openTelemetry(options.telemetry, observer, clock).catch(async (error: unknown) => {
+    await store.close();
+    return startErrorOf('address')(error);
+  });
   const failure = Promise.withResolvers<Error>();
   const registry = createRegistry({
     clock,
@@ -134,7 +144,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   let listening: Listening | undefined;
   try {
     const engine = buildEngine({
-      journal: store.journal,
+      journal: telemetry?.measured(store.journal) ?? store.journal,
+      recorder: telemetry?.recorder,
       blobs: store.blobs,
       clock,
       random,
@@ -147,6 +158,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       retainMs,
       failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
     });
+    telemetry?.observe({ calls: engine.unfinished, workers: () => workersStanding(registry.instances) });
     await engine.recover().catch(startErrorOf('journal'));
     connectors?.start();
     const services = [toolService(engine, observer), sessionService(engine), workerService(streams)];
@@ -173,11 +185,13 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       await Promise.all([drain(graceMs, settled), settled]);
       await connectors?.close();
       await store.close();
+      await telemetry?.stop();
     };
     let stopping: Promise<void> | undefined;
     return {
       grpcAddress,
       httpAddress,
+      metricsAddress: telemetry?.metricsAddress,
       journal: journalUrl,
       failed: failure.promise,
       stop(graceMs = SHUTDOWN_GRACE_MS) {
@@ -189,6 +203,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     await listening?.drain(0);
     await connectors?.close();
     await store.close();
+    await telemetry?.stop();
     throw error;
   }
 }
@@ -221,6 +236,16 @@ async function openConnectors(
   const { connectorState } = await import('./connectors/connector-state.ts');
   const stateOf = (id: string) => connectorState(directory, id);
   return createConnectors({ ...parts, connectors, stateOf, version: VERSION });
+}
+
+async function openTelemetry(
+  options: TelemetryOptions | undefined,
+  observer: Observer,
+  clock: Clock,
+): Promise<Telemetry | undefined> {
+  if (options === undefined) return undefined;
+  const telemetry = await import('./telemetry/telemetry.ts');
+  return telemetry.openTelemetry(options, { version: VERSION, observer, clock });
 }
 
 /** Nobody is asked who they are, so nobody from elsewhere may come, unless the operator wants it (9.1). */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { reportWarning } from './command-error.ts';
 import { addConnectionOptions, type ConnectionFlags, configured } from './connection.ts';
 
 const HELP = `

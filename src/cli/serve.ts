@@ -13,6 +13,8 @@ interface ServeFlags {
   readonly journal?: string;
   readonly retain?: string;
   readonly insecure?: boolean;
+  readonly metrics?: string;
+  readonly recordContent?: boolean;
   readonly logLevel?: string;
   readonly shutdownGrace?: string;
   readonly resumeGrace?: string;
@@ -41,6 +43,8 @@ export function defineServe(command: Command): void {
     .option('--journal <url>', 'memory: or sqlite:PATH (default: sqlite:./spindle-data/spindle.db)')
     .option('--retain <duration>', 'how long calls are kept after their end (default: 7d)')
     .option('--insecure', 'allow an address that other machines reach, though nobody is asked who they are')
+    .option('--metrics <host:port|off>', 'a port with /metrics for Prometheus (default: none)')
+    .option('--record-content', 'put arguments and results into spans, redacted and capped')
     .option('--log-level <level>', 'info, warn, error or silent (default: info)')
     .option('--shutdown-grace <duration>', 'how long a shutdown waits for running calls (default: 10s)')
     .option('--resume-grace <duration>', 'how long a worker that is away keeps what it holds (default: 30s)')
@@ -51,12 +55,18 @@ export function defineServe(command: Command): void {
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
-  const { config: file, json = false, logLevel, shutdownGrace, resumeGrace, ...rest } = flags;
+  const { config: file, json = false, logLevel, shutdownGrace, resumeGrace, recordContent, ...rest } = flags;
   const warnings: string[] = [];
   const config = configured(
     {
       file,
-      flags: { ...rest, log_level: logLevel, shutdown_grace: shutdownGrace, resume_grace: resumeGrace },
+      flags: {
+        ...rest,
+        log_level: logLevel,
+        shutdown_grace: shutdownGrace,
+        resume_grace: resumeGrace,
+        record_content: recordContent,
+      },
     },
     (warning) => warnings.push(warning),
   );
@@ -84,6 +94,7 @@ async function serve(flags: ServeFlags): Promise<void> {
         Object.entries(config.connectors).map(([id, settings]) => [id, connectorOptions(settings)]),
       ),
       insecure,
+      telemetry: telemetryOf(config),
       observer,
     });
   } catch (error) {
@@ -91,11 +102,11 @@ async function serve(flags: ServeFlags): Promise<void> {
   }
 
   const stopped = signals.first();
-  const { grpcAddress: grpc, httpAddress = 'off', journal } = engine;
+  const { grpcAddress: grpc, httpAddress = 'off', metricsAddress: metrics, journal } = engine;
   process.stdout.write(
     json
-      ? `${JSON.stringify({ ready: { grpc, http: httpAddress, journal } })}\n`
-      : `spindle ready grpc=${grpc} http=${httpAddress} journal=${journal}\n`,
+      ? `${JSON.stringify({ ready: { grpc, http: httpAddress, metrics, journal } })}\n`
+      : `spindle ready grpc=${grpc} http=${httpAddress}${metrics === undefined ? '' : ` metrics=${metrics}`} journal=${journal}\n`,
   );
 
   const reason = await Promise.race([stopped, engine.failed]);
@@ -111,6 +122,17 @@ async function serve(flags: ServeFlags): Promise<void> {
     );
   }
   observer.report('info', 'stopped', {});
+  // A collector that does not answer keeps its connection and its timers a while; nobody waits for those any more.
+  process.exit(EXIT.ok);
+}
+
+function telemetryOf({ openTelemetry, metrics, recordContent, redact }: ReturnType<typeof configured>) {
+  return {
+    variables: openTelemetry,
+    ...(metrics === undefined ? {} : { metrics }),
+    ...(redact === undefined ? {} : { redact }),
+    recordContent,
+  };
 }
 
 interface Signals {

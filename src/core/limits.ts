@@ -333,6 +333,29 @@ export const MAX_LOCAL_ROWS = 20;
 /** Compiled schemas that the local model keeps; they are compiled again when they are needed. */
 export const MAX_LOCAL_SCHEMAS = 200;
 
+// Telemetry (8).
+
+/** Names of tools and models in spans, in UTF-16 code units: foreign names can be long. */
+export const MAX_SPAN_NAME_CHARS = 128;
+/** Arguments or a result in a span, where they are recorded, in UTF-16 code units: backends cut longer ones anyway (8.5). */
+export const MAX_RECORDED_CONTENT_CHARS = 8 * KIB;
+/** Spans that wait for the collector, where OTEL_BSP_MAX_QUEUE_SIZE says nothing; beyond it they are dropped (8.7). */
+export const MAX_QUEUED_SPANS = 16_384;
+/** Spans of one export: the default of the standard, OTEL_BSP_MAX_EXPORT_BATCH_SIZE. */
+export const SPANS_PER_EXPORT = 512;
+/** How long ended spans wait for others: the default of the standard, OTEL_BSP_SCHEDULE_DELAY. */
+export const SPAN_EXPORT_DELAY_MS = 5_000;
+/** How long one export may take: the default of the standard, OTEL_BSP_EXPORT_TIMEOUT. */
+export const SPAN_EXPORT_TIMEOUT_MS = 30_000;
+/** How often metrics are exported: the default of the standard, OTEL_METRIC_EXPORT_INTERVAL. */
+export const METRIC_EXPORT_INTERVAL_MS = 60_000;
+/** What a shutdown waits for a collector at most (8.7): an orchestrator kills the process soon after. */
+export const TELEMETRY_FLUSH_MS = 5_000;
+/** The same fault of the export is reported once in this time, with how often it happened. */
+export const TELEMETRY_REPORT_INTERVAL_MS = 60_000;
+/** Connections to the Prometheus endpoint at once: a few scrapers, and a person who looks. */
+export const MAX_SCRAPERS = 64;
+
 // The SDK.
 
 /** A deeper result would exhaust the stack of its readers (3.1); real documents stay far below. */

@@ -28,13 +28,14 @@ export interface DispatchPlace {
   /** Empty for a direct call. */
   readonly agentId: string;
   readonly now: Instant;
+  readonly traceContext: Readonly<Record<string, string>>;
 }
 
 /** The frame that asks a worker to run a call's attempt. */
 export function dispatchMessage(
   call: Call,
   lease: Lease,
-  { sessionId, idempotencyKey, turnId, agentId, now }: DispatchPlace,
+  { sessionId, idempotencyKey, turnId, agentId, now, traceContext }: DispatchPlace,
 ): Dispatch {
   const input = lease.input ?? call.input;
   const until = call.phase.kind === 'dispatched' ? call.phase.until : undefined;
@@ -63,7 +64,7 @@ export function dispatchMessage(
     turnId,
     agentId,
     caller: call.caller,
-    traceContext: { ...call.traceContext },
+    traceContext: { ...traceContext },
     context: undefined,
     decisionId: '',
   };

@@ -1,3 +1,4 @@
+import { activityName } from '../core/activity.ts';
 import { type Call, lastLease } from '../core/call.ts';
 import type { Effect } from '../core/owed.ts';
 import { sessionOfLease, timeIn } from '../core/session.ts';
@@ -6,6 +7,7 @@ import { idempotencyKey, type Shared } from './engine.ts';
 import type { ConversationEffects } from './loop/conversation-effects.ts';
 import { placementOf, tooLarge } from './placement.ts';
 import type { SessionRunner } from './session-runner.ts';
+import { traceContextFor } from './trace-context.ts';
 
 /** Does what the core says is owed. */
 export interface Effects {
@@ -69,6 +71,12 @@ export function createEffects(shared: Shared, loop: ConversationEffects): Effect
             turnId: runner.session.conversation?.turn?.turnId ?? '',
             agentId: runner.session.conversation?.agentId ?? '',
             now: clock.now(),
+            // What the worker does is part of the attempt (8.1).
+            traceContext: traceContextFor(
+              { recorder: options.recorder, key: runner.key, session: runner.session },
+              activityName.attempt(call.callId, effect.lease.attempt),
+              call,
+            ),
           });
           workers.dispatch(effect.lease.token, message);
           return;

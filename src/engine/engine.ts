@@ -25,6 +25,7 @@ import type {
   Models,
   Observer,
   Random,
+  Recorder,
   SessionKey,
   Workers,
 } from './ports.ts';
@@ -51,6 +52,8 @@ export interface EngineOptions {
   readonly connectors?: Connectors | undefined;
   /** Agents of the deployment, for sessions that no worker configures. */
   readonly agents?: ReadonlyMap<string, AgentConfig> | undefined;
+  /** Makes spans and metrics of what is recorded. Without it, nobody does. */
+  readonly recorder?: Recorder | undefined;
   /** The deployment's layers of the policy, between the engine's own and the tool's (4.1). */
   readonly policies?: RetryPolicies | undefined;
   /** How long recovered calls and names wait for their workers (5.8, 4.11). RESUME_GRACE_MS if not given. */
@@ -65,6 +68,8 @@ export interface Engine {
   readonly calls: Calls;
   readonly conversations: Conversations;
   readonly tools: Tools;
+  /** Calls that have not ended, as they stand. */
+  unfinished(): Iterable<Call>;
   /** The bytes of a blob reference's uri. Reading them may throw what `refuse` knows. */
   readBlob(caller: Caller, uri: string): Promise<Outcome<AsyncIterable<Uint8Array>>>;
   /** What a caller is told of a fault that it met while it read a blob; undefined for what is none. */
@@ -126,8 +131,10 @@ export function buildEngine(options: EngineOptions): Engine {
 
   const sessions = createSessions({
     journal,
+    recorder: options.recorder,
     runner: {
       clock,
+      recorder: options.recorder,
       append: createAppends(journal),
       perform: (runner, effect) => effects.perform(runner, effect),
       withdraw: (runner, name) => loop.withdraw(runner, name),
@@ -213,6 +220,11 @@ export function buildEngine(options: EngineOptions): Engine {
     calls,
     conversations,
     tools: createTools(workers),
+    *unfinished() {
+      for (const { session } of sessions.all()) {
+        for (const call of session.calls.values()) if (call.phase.kind !== 'finished') yield call;
+      }
+    },
     async readBlob({ tenant }, uri) {
       const digest = digestOfUri(uri);
       if (digest === undefined)

@@ -16,7 +16,8 @@ import type {
   ModelDelta,
   Reject,
 } from '../../gen/spindle/v1/worker_service_pb.ts';
-import type { Session } from '../core/session.ts';
+import type { TraceOrigin } from '../core/activity.ts';
+import type { RefusalReason } from '../core/refusal.ts';
 import type { Instant } from '../core/time.ts';
 import type { Definition } from '../schema/definition.ts';
 
@@ -385,7 +386,27 @@ export interface Connectors {
   tools(tenant: string, connectorId: string, sessionId: string): Promise<ConnectorTools>;
 }
 
-/** Hears what became durable, in order, for spans and metrics. It must neither throw nor wait. */
+/** A request that was refused before anything was recorded of it. */
+export interface RefusedRequest {
+  readonly tenant: string;
+  readonly toolName: string;
+  readonly callId: string;
+  readonly traceContext: Readonly<Record<string, string>>;
+  readonly reason: RefusalReason;
+  readonly at: Instant;
+}
+
+/** Hears what became durable, in order, for spans and metrics (8). It must neither throw nor wait. */
 export interface Recorder {
-  recorded(key: SessionKey, events: readonly SessionEvent[], session: Session): void;
+  recorded(key: SessionKey, events: readonly SessionEvent[]): void;
+  /** The log of a session that is taken into memory: it tells what still lasts. */
+  replayed(key: SessionKey, events: readonly SessionEvent[]): void;
+  /** The session is not in memory any more; before its next event its whole log is replayed, or it is new. */
+  dropped(key: SessionKey): void;
+  refused(request: RefusedRequest): void;
+  /**
+   * The trace context for whoever does the work of an activity (core/activity.ts), which is the parent of theirs
+   * (8.2). Without traces it is the caller's own.
+   */
+  contextOf(origin: TraceOrigin, activityName: string): Readonly<Record<string, string>>;
 }

@@ -23,10 +23,15 @@ interface Waiting {
   readonly watcher: CallWatcher;
 }
 
+/** What a recorder hears of a request that is refused. */
+type Refused = Pick<Waiting, 'key' | 'watcher'> & {
+  readonly command: Pick<RequestCall, 'name' | 'callId' | 'traceContext'>;
+};
+
 /** Makes calls, or joins those that have the same id (4.12). */
 export function createRequests(shared: Shared): Calls['request'] {
   const { options, sessions } = shared;
-  const { clock, random, workers, schemas } = options;
+  const { clock, random, workers, schemas, recorder } = options;
 
   const commandFor = (caller: Caller, request: CallToolRequest, callId: string): Waiting['command'] => {
     const now = clock.now();
@@ -43,6 +48,25 @@ export function createRequests(shared: Shared): Calls['request'] {
       namesMayComeBack: now < shared.namesSettledAt,
       nearest: () => nearestNames(offered(), request.name, NEAREST_NAMES),
     });
+  };
+
+  /** Nothing is on record of the request. */
+  const refuse = ({ command, key, watcher }: Refused, refusal: Refusal): void => {
+    const { name: toolName, callId, traceContext } = command;
+    const { reason } = refusal;
+    recorder?.refused({ tenant: key.tenant, toolName, callId, traceContext, reason, at: clock.now() });
+    watcher.lost(refusal);
+  };
+
+  /** Why a request is not even looked at; undefined where it is. */
+  const refusalOf = (request: CallToolRequest, key: SessionKey): Refusal | undefined => {
+    const fault = requestFault(request);
+    if (fault !== undefined) return refused('invalid_request', fault).refusal;
+    if (shared.stopping !== undefined) return shared.stopping;
+    if (sessions.live(key) !== undefined || sessions.count(key.tenant) < MAX_UNFINISHED_CALLS)
+      return undefined;
+    const message = `${MAX_UNFINISHED_CALLS} calls of this tenant have not ended, which is the limit`;
+    return refused('overloaded', message).refusal;
   };
 
   /** A new call, with a worker where one is free. */
@@ -63,20 +87,17 @@ export function createRequests(shared: Shared): Calls['request'] {
       runner.unwatch(watcher);
       // The first append conflicts where the journal knows the id already: then this is no new call.
       if (outcome.refusal.reason === 'session_moved') rejoin({ key, command, watcher });
-      else watcher.lost(outcome.refusal);
+      else refuse({ key, command, watcher }, outcome.refusal);
     });
   };
 
   /** The same id again: the same call, or a conflict. `moved`: the session is not where it was looked for. */
-  const join = (
-    runner: SessionRunner,
-    { command, watcher }: Waiting,
-    moved: (why: Refusal) => void,
-  ): void => {
+  const join = (runner: SessionRunner, waiting: Waiting, moved: (why: Refusal) => void): void => {
+    const { command, watcher } = waiting;
     runner.send({ ...command, placement: undefined }, (outcome) => {
       if (outcome.ok) attach(runner, command.callId, watcher, clock.now());
       else if (outcome.refusal.reason === 'session_moved') moved(outcome.refusal);
-      else watcher.lost(outcome.refusal);
+      else refuse(waiting, outcome.refusal);
     });
   };
 
@@ -97,19 +118,15 @@ export function createRequests(shared: Shared): Calls['request'] {
   };
 
   return (caller, request, given) => {
-    const { watcher, stop } = stoppable(given, (stopped) => sessions.live(key)?.unwatch(stopped));
     const callId = request.callId === '' ? random.token() : request.callId;
+    const { watcher, stop } = stoppable(given, (stopped) => sessions.live(key)?.unwatch(stopped));
     const key = { tenant: caller.tenant, sessionId: directCallSession(callId) };
-    const fault = requestFault(request);
     const live = sessions.live(key);
-    if (fault !== undefined) watcher.lost(refused('invalid_request', fault).refusal);
-    else if (shared.stopping !== undefined) watcher.lost(shared.stopping);
+    const refusal = refusalOf(request, key);
+    if (refusal !== undefined) refuse({ key, command: { ...request, callId }, watcher }, refusal);
     else if (live !== undefined) {
       const waiting = { key, command: commandFor(caller, request, callId), watcher };
       join(live, waiting, () => rejoin(waiting));
-    } else if (sessions.count(key.tenant) >= MAX_UNFINISHED_CALLS) {
-      const message = `${MAX_UNFINISHED_CALLS} calls of this tenant have not ended, which is the limit`;
-      watcher.lost(refused('overloaded', message).refusal);
     } else start({ key, command: commandFor(caller, request, callId), watcher });
     return stop;
   };

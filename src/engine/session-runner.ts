@@ -17,7 +17,7 @@ import { wakeup } from '../core/timers.ts';
 import { unreachable } from '../core/unreachable.ts';
 import { NOWHERE, type Sleeper } from './alarms.ts';
 import type { AppendSession } from './appends.ts';
-import type { Clock, SessionHead, SessionKey } from './ports.ts';
+import type { Clock, Recorder, SessionHead, SessionKey } from './ports.ts';
 import { referencesOf } from './references.ts';
 import { updateOf } from './updates.ts';
 import type { CallWatcher, SessionFollower } from './watchers.ts';
@@ -48,6 +48,7 @@ export interface RunnerOptions {
   readonly dropped: (runner: SessionRunner, error: unknown) => Refusal;
   /** Nothing of the append was written, and a later one may be: the journal is full, say. Else undefined. */
   readonly postponed: (error: unknown) => Refusal | undefined;
+  readonly recorder?: Recorder | undefined;
 }
 
 interface Letter {
@@ -249,6 +250,7 @@ export class SessionRunner implements Sleeper {
     for (const follower of this.#followers) follower.events(events, session);
     replyAll(letters, outcomes);
     this.#perform();
+    this.#options.recorder?.recorded(this.key, events);
     if (this.#mailbox.length > 0) this.#stepOn();
     else this.#rest();
   }

@@ -1,8 +1,9 @@
+import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
 import { evolve } from '../core/evolve.ts';
 import { isUnfinished } from '../core/owed.ts';
 import { newSession, type Session } from '../core/session.ts';
 import { TransientMap } from '../core/transient-map.ts';
-import type { Journal, SessionHead, SessionKey } from './ports.ts';
+import type { Journal, Recorder, SessionHead, SessionKey } from './ports.ts';
 import { type RunnerOptions, SessionRunner } from './session-runner.ts';
 
 /** The sessions that are in memory: those that owe something, and those that somebody is about to read. */
@@ -25,13 +26,20 @@ export interface Sessions {
 
 export interface SessionsOptions {
   readonly journal: Journal;
+  readonly recorder?: Recorder | undefined;
   readonly runner: RunnerOptions;
 }
 
-export function createSessions({ journal, runner: runnerOptions }: SessionsOptions): Sessions {
+interface Loaded {
+  readonly session: Session;
+  /** Its log, where a recorder wants to hear it. */
+  readonly events: readonly SessionEvent[];
+}
+
+export function createSessions({ journal, recorder, runner: runnerOptions }: SessionsOptions): Sessions {
   /** By tenant, then by session. */
   const tenants = new Map<string, TransientMap<string, SessionRunner>>();
-  const loading = new Map<string, Promise<Session | undefined>>();
+  const loading = new Map<string, Promise<Loaded | undefined>>();
 
   const live = ({ tenant, sessionId }: SessionKey): SessionRunner | undefined =>
     tenants.get(tenant)?.get(sessionId);
@@ -49,17 +57,22 @@ export function createSessions({ journal, runner: runnerOptions }: SessionsOptio
     const runners = tenants.get(tenant);
     if (runners?.get(sessionId) !== runner) return;
     runners.delete(sessionId);
+    recorder?.dropped(runner.key);
     if (runners.size === 0) tenants.delete(tenant);
   };
 
-  const replay = async (key: SessionKey): Promise<Session | undefined> => {
+  const replay = async (key: SessionKey): Promise<Loaded | undefined> => {
     let session = newSession(key.sessionId);
-    for await (const event of journal.read(key, 0)) session = evolve(session, event);
-    return session.sequence === 0 ? undefined : session;
+    const events: SessionEvent[] = [];
+    for await (const event of journal.read(key, 0)) {
+      session = evolve(session, event);
+      if (recorder !== undefined) events.push(event);
+    }
+    return session.sequence === 0 ? undefined : { session, events };
   };
 
   /** Reads that come at the same time read once. */
-  const load = (key: SessionKey): Promise<Session | undefined> => {
+  const load = (key: SessionKey): Promise<Loaded | undefined> => {
     const name = nameOf(key);
     const running = loading.get(name);
     if (running !== undefined) return running;
@@ -72,14 +85,18 @@ export function createSessions({ journal, runner: runnerOptions }: SessionsOptio
     live,
     fresh: (key, head) => add(key, head, newSession(key.sessionId)),
     async open(key) {
-      const session = live(key) === undefined ? await load(key) : undefined;
+      const loaded = live(key) === undefined ? await load(key) : undefined;
       const runner = live(key);
       if (runner !== undefined) return runner;
-      return session === undefined ? undefined : add(key, headOf(session), session);
+      if (loaded === undefined) return undefined;
+      recorder?.replayed(key, loaded.events);
+      return add(key, headOf(loaded.session), loaded.session);
     },
     async read(key) {
       const runner = live(key);
-      return runner !== undefined && runner.session.sequence > 0 ? runner.session : await load(key);
+      return runner !== undefined && runner.session.sequence > 0
+        ? runner.session
+        : (await load(key))?.session;
     },
     release(runner) {
       if (runner.isIdle && !runner.isWatched && !isUnfinished(runner.session)) drop(runner);

@@ -9,12 +9,15 @@ import {
   DispatchSchema,
   type ModelDelta,
 } from '../../../gen/spindle/v1/worker_service_pb.ts';
+import { activityName } from '../../core/activity.ts';
 import { MAX_DECISION_DELIVERIES } from '../../core/limits.ts';
+import type { Session } from '../../core/session.ts';
 import type { Millis } from '../../core/time.ts';
 import type { TriggerName } from '../../core/trigger-name.ts';
 import type { Shared } from '../engine.ts';
 import type { DeciderReservation, WorkerRef } from '../ports.ts';
 import type { SessionRunner } from '../session-runner.ts';
+import { traceContextFor } from '../trace-context.ts';
 import { sessionContext } from './session-context.ts';
 
 /** Something that a worker is asked, at least once until it answers (5.13). */
@@ -105,7 +108,12 @@ export function createAsking({ options }: Shared): Asking {
       turnId: turn?.turnId ?? '',
       agentId: conversation.agentId,
       decisionId,
-      traceContext: { ...turn?.origin.traceContext },
+      traceContext: {
+        ...traceContextFor(
+          { recorder: options.recorder, key: runner.key, session: runner.session },
+          activityAsked(runner.session, triggerName),
+        ),
+      },
       ...(proposed && { proposed }),
       ...(turn?.origin.caller && { caller: turn.origin.caller }),
     });
@@ -178,4 +186,12 @@ export function createAsking({ options }: Shared): Asking {
       held(from, delta.leaseToken)?.question.onDelta(delta);
     },
   };
+}
+
+/** What a worker is asked about: a model call where it makes one, else the turn. */
+function activityAsked({ conversation }: Session, triggerName: TriggerName): string {
+  const model = conversation?.turn?.model;
+  return triggerName === 'model.execute' && model?.kind === 'calling'
+    ? activityName.modelCall(model.call.callId)
+    : activityName.turn(conversation?.turn?.turnId ?? '');
 }

@@ -13,6 +13,7 @@ import {
   CreateSessionRequestSchema,
   StartTurnRequestSchema,
 } from '../../../gen/spindle/v1/session_service_pb.ts';
+import { activityName } from '../../core/activity.ts';
 import type { Call } from '../../core/call.ts';
 import type { EndChild } from '../../core/command.ts';
 import { failure } from '../../core/failure.ts';
@@ -23,6 +24,7 @@ import type { Session } from '../../core/session.ts';
 import { memberText } from '../../schema/member.ts';
 import type { Shared } from '../engine.ts';
 import type { SessionRunner } from '../session-runner.ts';
+import { traceContextFor } from '../trace-context.ts';
 
 /** Child sessions of calls (6.10): started once, followed while their calls are open, cancelled with them. */
 export interface Children {
@@ -80,7 +82,11 @@ export function createChildren(shared: Shared): Children {
         turnId,
         input: { kind: { case: 'messages', value: { messages: [message] } } },
       }),
-      traceContext: conversation.turn?.origin.traceContext ?? {},
+      // The child's turn is part of the call that it answers (8.1).
+      traceContext: traceContextFor(
+        { recorder: shared.options.recorder, key: runner.key, session: runner.session },
+        activityName.call(call.callId),
+      ),
     });
     if (!turn.ok) return again(runner, call, child, attempt, turn.refusal);
     await watch(runner, call, child, turn.value.turnAfterSequence);

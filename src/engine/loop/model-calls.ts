@@ -5,6 +5,7 @@ import {
   ModelRequestSchema,
   type ModelResponse,
 } from '../../../gen/spindle/v1/trigger_pb.ts';
+import { activityName } from '../../core/activity.ts';
 import { failure } from '../../core/failure.ts';
 import type { ModelCallInFlight } from '../../core/loop/conversation.ts';
 import { requestHistory } from '../../core/loop/request.ts';
@@ -13,6 +14,7 @@ import { readFailure } from '../answers.ts';
 import type { Shared } from '../engine.ts';
 import type { ModelAnswer } from '../ports.ts';
 import type { SessionRunner } from '../session-runner.ts';
+import { traceContextFor } from '../trace-context.ts';
 import type { Iterations } from './iterations.ts';
 import { storeMessage } from './message-bytes.ts';
 
@@ -75,7 +77,10 @@ export function createModelCalls(shared: Shared, iterations: Iterations): ModelC
                 callId,
                 attempt,
                 request,
-                traceContext: runner.session.conversation?.turn?.origin.traceContext ?? {},
+                traceContext: traceContextFor(
+                  { recorder: options.recorder, key: runner.key, session: runner.session },
+                  activityName.modelCall(callId),
+                ),
                 signal,
                 onDelta: (delta) => {
                   if (!signal.aborted) runner.tellDelta({ ...delta, callId });
