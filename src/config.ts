@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'smol-toml';
 import { z } from 'zod';
+import { providersSchema, resolveProviders } from './config/providers.ts';
 import { MAX_ATTEMPTS, MAX_BACKOFF_MULTIPLIER, MAX_POLICY_DURATION_MS } from './core/limits.ts';
 import type { Millis } from './core/time.ts';
 
@@ -102,6 +103,7 @@ const ConfigSchema = z
       retry: z
         .strictObject({ base: RetrySchema.optional(), tool: RetrySchema.optional() }, { error: tableError })
         .optional(),
+      providers: providersSchema(duration).optional(),
     },
     { error: tableError },
   )
@@ -121,13 +123,18 @@ const ConfigSchema = z
     resumeGraceMs: settings.resume_grace,
     /** Policies of the deployment: for every effect, and for tools (4.1). */
     retry: settings.retry,
+    /** What the file says of model providers, by name. */
+    providerTables: settings.providers ?? {},
   }));
 
 /** What was configured. Where nothing was, a setting is undefined, and the part that it belongs to has its default. */
-export type Config = z.output<typeof ConfigSchema>;
+export type Config = Omit<z.output<typeof ConfigSchema>, 'providerTables'> & {
+  /** Model providers by name, the built-in ones among them. */
+  readonly providers: ReturnType<typeof resolveProviders>;
+};
 
 /** The settings by their names in a file; the environment and flags know those without a table. */
-type Setting = Exclude<keyof z.input<typeof ConfigSchema>, 'retry'>;
+type Setting = Exclude<keyof z.input<typeof ConfigSchema>, 'retry' | 'providers'>;
 
 const VARIABLES: Readonly<Record<Setting, string>> = {
   address: 'SPINDLE_ADDRESS',
@@ -181,7 +188,11 @@ export function loadConfig({
   }
 
   const parsed = ConfigSchema.safeParse(Object.fromEntries(settings));
-  if (parsed.success) return { ok: true, config: deepFreeze(parsed.data) };
+  if (parsed.success) {
+    const { providerTables, ...data } = parsed.data;
+    const providers = resolveProviders(providerTables, environment);
+    return { ok: true, config: deepFreeze({ ...data, providers }) };
+  }
   const problems = parsed.error.issues.flatMap((issue) => {
     const where = (extra: readonly PropertyKey[]): string => {
       const [first = '', ...rest] = [...issue.path, ...extra].map(String);

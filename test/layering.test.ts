@@ -8,6 +8,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   schema: ['core', 'gen'],
   journal: ['core', 'schema', 'gen', 'engine/ports'],
   workers: ['core', 'schema', 'gen', 'engine/ports'],
+  models: ['core', 'schema', 'gen', 'engine/ports'],
   telemetry: ['core', 'schema', 'gen', 'engine/ports'],
   engine: ['core', 'schema', 'gen'],
   rpc: ['core', 'engine', 'workers', 'gen'],
