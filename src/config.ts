@@ -5,6 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'smol-toml';
 import { z } from 'zod';
+import { agentsSchema } from './config/agents.ts';
+import { providersSchema, resolveProviders } from './config/providers.ts';
 import { ConnectorSchema, type SecretReference } from './connector-settings.ts';
 import { MAX_ATTEMPTS, MAX_BACKOFF_MULTIPLIER, MAX_POLICY_DURATION_MS } from './core/limits.ts';
 import { nearestNames } from './core/nearest-names.ts';
@@ -122,6 +124,8 @@ const ConfigSchema = z
         .strictObject({ base: RetrySchema.optional(), tool: RetrySchema.optional() }, { error: tableError })
         .optional(),
       connectors: z.record(z.string(), ConnectorSchema, { error: tableError }).optional(),
+      providers: providersSchema(duration).optional(),
+      agents: agentsSchema.optional(),
     },
     { error: tableError },
   )
@@ -149,16 +153,22 @@ const ConfigSchema = z
     retry: settings.retry,
     /** MCP servers by their ids. */
     connectors: settings.connectors ?? {},
+    /** What the file says of model providers, by name. */
+    providerTables: settings.providers ?? {},
+    /** Agents of the deployment, by their ids. */
+    agents: settings.agents ?? {},
   }));
 
 /** What was configured. Where nothing was, a setting is undefined, and the part that it belongs to has its default. */
-export type Config = z.output<typeof ConfigSchema> & {
+export type Config = Omit<z.output<typeof ConfigSchema>, 'providerTables'> & {
   /** The standard variables of OpenTelemetry that are set; telemetry/settings.ts reads them (8.7). */
   readonly openTelemetry: Readonly<Record<string, string>>;
+  /** Model providers by name, the built-in ones among them. */
+  readonly providers: ReturnType<typeof resolveProviders>;
 };
 
 /** The settings by their names in a file; the environment and flags know those without a table. */
-type Setting = Exclude<keyof z.input<typeof ConfigSchema>, 'retry' | 'connectors'>;
+type Setting = Exclude<keyof z.input<typeof ConfigSchema>, 'retry' | 'connectors' | 'providers' | 'agents'>;
 
 const VARIABLES: Readonly<Record<Setting, string>> = {
   address: 'SPINDLE_ADDRESS',
@@ -222,9 +232,11 @@ export function loadConfig({
         name.startsWith('OTEL_') && value !== undefined && value !== '' ? [[name, value]] : [],
       ),
     );
+    const { providerTables, ...data } = parsed.data;
+    const providers = resolveProviders(providerTables, environment);
     return {
       ok: true,
-      config: deepFreeze({ ...parsed.data, openTelemetry }),
+      config: deepFreeze({ ...data, providers, openTelemetry }),
       warnings: unknownVariables(environment),
     };
   }

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { AgentConfigSchema } from '../gen/spindle/v1/agent_pb.ts';
 import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
 import type { ConnectorPorts } from './connectors/connector.ts';
 import type { ConnectorSet } from './connectors/connectors.ts';
@@ -16,6 +17,8 @@ import type { Blobs, Clock, Journal, Observer } from './engine/ports.ts';
 import { type CatalogWatch, createCatalogWatch } from './gateway/catalog-watch.ts';
 import { lazyGateway } from './gateway/lazy-gateway.ts';
 import { parseJournalUrl } from './journal/url.ts';
+import { createModels } from './models/models.ts';
+import type { ProviderSettings } from './models/provider-settings.ts';
 import { isLoopback, parseAddress } from './rpc/address.ts';
 import { type Listening, listen } from './rpc/listen.ts';
 import { sessionService } from './rpc/session-service.ts';
@@ -54,6 +57,10 @@ export interface EngineOptions {
   readonly resumeGraceMs?: number;
   /** How long calls are kept after their end, in milliseconds; then their ids are free again (4.12). Default 7 days. */
   readonly retainMs?: number;
+  /** Model providers by name, for models that are named provider/model. */
+  readonly providers?: Readonly<Record<string, ProviderSettings>>;
+  /** Agents by their ids, for sessions that no worker configures. */
+  readonly agents?: Readonly<Record<string, MessageInitShape<typeof AgentConfigSchema>>>;
   /** MCP servers whose tools the engine calls, by their ids. */
   readonly connectors?: Readonly<Record<string, ConnectorOptions>>;
   /** Spans and metrics (8). Default: none, and their libraries are not loaded. */
@@ -141,6 +148,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     connectors: connectors?.workers,
     touched: catalog.touch,
   });
+  const models = createModels({ providers: options.providers ?? {}, blobs: store.blobs, random, observer });
   let listening: Listening | undefined;
   try {
     const engine = buildEngine({
@@ -150,6 +158,10 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       clock,
       random,
       workers,
+      models,
+      agents: new Map(
+        Object.entries(options.agents ?? {}).map(([id, agent]) => [id, create(AgentConfigSchema, agent)]),
+      ),
       connectors: connectors?.connectors,
       schemas,
       observer,

@@ -112,7 +112,8 @@ function messageOf(
   nested: Readonly<Record<string, unknown>>,
 ): string {
   if (typeof error === 'string') return error;
-  const said = text(own['message']) || text(nested['message']);
+  // The library has but the words of the status for a body that it does not know.
+  const said = text(nested['message']) || text(own['message']);
   // The library's words for a failed connection have what is wrong in the cause.
   const cause = text(record(record(error)['cause'])['code']);
   return cause === '' || said.includes(cause) ? said : `${said} (${cause})`;

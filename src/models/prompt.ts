@@ -134,7 +134,15 @@ function assistantParts({ parts }: ChatMessage, context: PromptContext): Assista
  * arguments go as a value, which they write anew.
  */
 function argumentsInput(text: string): unknown {
-  return /__proto__|constructor|\\u00/i.test(text) ? JSON.parse(text) : text;
+  const value: unknown = JSON.parse(text);
+  return hasPrototypeKeys(value) ? value : text;
+}
+
+function hasPrototypeKeys(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (!Array.isArray(value) && (Object.hasOwn(value, '__proto__') || Object.hasOwn(value, 'constructor')))
+    return true;
+  return Object.values(value).some(hasPrototypeKeys);
 }
 
 function toolParts(
