@@ -17,7 +17,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   sdk: ['core', 'schema', 'gen'],
   conformance: ['core', 'rpc', 'gen'],
   cli: ['sdk', 'config', 'connector-settings'],
-  config: ['core', 'connector-settings'],
+  config: ['core', 'gen', 'connector-settings'],
   'connector-settings': ['core'],
   system: ['core', 'engine/ports'],
   main: ['*'],

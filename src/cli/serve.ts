@@ -1,6 +1,4 @@
 import type { Command } from 'commander';
-import { DeferStrategy, IterationLimit } from '../../gen/spindle/v1/agent_pb.ts';
-import type { Config } from '../config.ts';
 import type { RunningEngine, StartError } from '../main.ts';
 import { retryPolicyOf } from '../sdk/tool-definition.ts';
 import { CommandError } from './command-error.ts';
@@ -96,7 +94,7 @@ async function serve(flags: ServeFlags): Promise<void> {
         Object.entries(config.connectors).map(([id, settings]) => [id, connectorOptions(settings)]),
       ),
       providers: config.providers,
-      agents: Object.fromEntries(Object.entries(config.agents).map(([id, agent]) => [id, agentInit(agent)])),
+      agents: config.agents,
       insecure,
       telemetry: telemetryOf(config),
       observer,
@@ -128,24 +126,6 @@ async function serve(flags: ServeFlags): Promise<void> {
   observer.report('info', 'stopped', {});
   // A collector that does not answer keeps its connection and its timers a while; nobody waits for those any more.
   process.exit(EXIT.ok);
-}
-
-/** An agent of the file, in the words of the contract. */
-function agentInit({ onIterationLimit, deferTools, approval, ...agent }: Config['agents'][string]) {
-  return {
-    ...agent,
-    subagents: [...agent.subagents],
-    useTools: [...agent.useTools],
-    connectors: [...agent.connectors],
-    ...(onIterationLimit === 'fail' ? { onIterationLimit: IterationLimit.FAIL } : {}),
-    ...(deferTools && {
-      deferTools: {
-        maxMatches: deferTools.maxMatches,
-        strategy: deferTools.strategy === 'load' ? DeferStrategy.LOAD : DeferStrategy.CALL,
-      },
-    }),
-    ...(approval && { approval: { ...approval, names: [...approval.names] } }),
-  };
 }
 
 function telemetryOf({ openTelemetry, metrics, recordContent, redact }: ReturnType<typeof configured>) {

@@ -1,5 +1,6 @@
 /** Agents of the deployment: `[agents.NAME]` of the configuration file, for sessions that no worker configures. */
 import { z } from 'zod';
+import { DeferStrategy, IterationLimit } from '../../gen/spindle/v1/agent_pb.ts';
 import { MAX_MAX_ITERATIONS } from '../core/limits.ts';
 
 const EXPECTED = {
@@ -47,29 +48,27 @@ const AgentSchema = z
     },
     table,
   )
-  .transform((agent) => ({
-    model: agent.model,
-    system: agent.system ?? '',
-    useTools: agent.use_tools ?? [],
-    subagents: Object.entries(agent.subagents ?? {}).map(([agentId, description]) => ({
-      agentId,
-      description,
-    })),
-    connectors: (agent.connectors ?? []).map((connectorId) => ({ connectorId })),
-    maxIterations: agent.max_iterations ?? 0,
-    onIterationLimit: agent.on_iteration_limit,
-    maxTokensPerTurn: agent.max_tokens_per_turn ?? 0,
-    deferTools: agent.defer_tools && {
-      maxMatches: agent.defer_tools.max_matches ?? 0,
-      strategy: agent.defer_tools.strategy,
-    },
-    approval: agent.approval && {
-      names: agent.approval.names ?? [],
-      destructive: agent.approval.destructive ?? false,
-    },
-  }));
+  // In the words of the contract (AgentConfig).
+  .transform(
+    ({ system, use_tools, subagents, connectors, defer_tools, approval, on_iteration_limit, ...agent }) => ({
+      model: agent.model,
+      system: system ?? '',
+      useTools: use_tools ?? [],
+      subagents: Object.entries(subagents ?? {}).map(([agentId, description]) => ({ agentId, description })),
+      connectors: (connectors ?? []).map((connectorId) => ({ connectorId })),
+      maxIterations: agent.max_iterations ?? 0,
+      maxTokensPerTurn: agent.max_tokens_per_turn ?? 0,
+      onIterationLimit: on_iteration_limit === 'fail' ? IterationLimit.FAIL : IterationLimit.FINAL_ANSWER,
+      ...(defer_tools && {
+        deferTools: {
+          maxMatches: defer_tools.max_matches ?? 0,
+          strategy: defer_tools.strategy === 'load' ? DeferStrategy.LOAD : DeferStrategy.CALL,
+        },
+      }),
+      ...(approval && {
+        approval: { names: approval.names ?? [], destructive: approval.destructive ?? false },
+      }),
+    }),
+  );
 
 export const agentsSchema = z.record(z.string(), AgentSchema, table);
-
-/** One agent of the file. */
-export type ConfiguredAgent = z.output<typeof AgentSchema>;
