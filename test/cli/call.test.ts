@@ -311,6 +311,7 @@ describe('commands for calls and tools', () => {
     'cancel',
     'settle',
     'blob',
+    'mcp',
     'conformance',
     '',
   ])('explain themselves within 80 columns: %s', async (name) => {
