@@ -1,6 +1,6 @@
 import { type Call, type CallResult, CallStatus, type Content } from '../sdk/index.ts';
 import { EXIT } from './exit-code.ts';
-import { oneLine, shown, styled } from './style.ts';
+import { harmless, oneLine, shown, styled } from './style.ts';
 
 /** A block of a result, in MCP's shape; `blob` names bytes that `spindle blob` writes. */
 function blockJson({ kind }: Content): object {
@@ -100,7 +100,8 @@ export function showEnd(end: CallResult): void {
 
 export function failureText({ attempts, error }: Extract<CallResult, { ok: false }>): string {
   const tries = attempts > 1 ? ` after ${attempts} attempts` : '';
-  return `${styled(process.stderr, ['red', 'bold'], error.code)}${tries}: ${error.message}`;
+  const code = styled(process.stderr, ['red', 'bold'], oneLine(error.code));
+  return `${code}${tries}: ${harmless(error.message)}`;
 }
 
 /** Text as it is, the rest as one line that says what it is and where its bytes are. */

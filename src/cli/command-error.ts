@@ -1,5 +1,5 @@
 import { EXIT, type ExitCode } from './exit-code.ts';
-import { styled } from './style.ts';
+import { harmless, styled } from './style.ts';
 
 /** Why a command ends without having done what it was asked. */
 export class CommandError extends Error {
@@ -35,7 +35,7 @@ export function reportError(error: unknown, json: boolean): ExitCode {
           exitCode,
         },
       })
-    : `${styled(process.stderr, ['red', 'bold'], 'spindle:')} ${message}${hint === '' ? '' : `\n${hint}`}`;
+    : `${styled(process.stderr, ['red', 'bold'], 'spindle:')} ${harmless(message)}${hint === '' ? '' : `\n${hint}`}`;
   process.stderr.write(`${text}\n`);
   return exitCode;
 }
@@ -44,7 +44,7 @@ export function reportError(error: unknown, json: boolean): ExitCode {
 export function reportWarning(message: string, json: boolean): void {
   const text = json
     ? JSON.stringify({ warning: message })
-    : `${styled(process.stderr, 'yellow', 'spindle:')} ${message}`;
+    : `${styled(process.stderr, 'yellow', 'spindle:')} ${harmless(message)}`;
   process.stderr.write(`${text}\n`);
 }
 

@@ -3,11 +3,16 @@ import { reportWarning } from './command-error.ts';
 import { addConnectionOptions, type ConnectionFlags, configured } from './connection.ts';
 
 const HELP = `
-Speaks MCP on standard input and output, for clients that start their servers themselves. In their settings:
-  {"mcpServers": {"spindle": {"command": "npx", "args": ["spindle", "mcp", "--address", "127.0.0.1:7433"]}}}
-Clients that connect over HTTP need no such process: \`spindle serve\` answers them at http://127.0.0.1:7434/mcp.
+Speaks MCP on standard input and output, for clients that start their servers
+themselves. In their settings:
+  {"mcpServers": {"spindle": {
+    "command": "npx", "args": ["spindle", "mcp", "--address", "127.0.0.1:7433"]
+  }}}
+Clients that connect over HTTP need no such process: \`spindle serve\` answers
+them at http://127.0.0.1:7434/mcp.
 
-What goes wrong is told on standard error. It ends when its standard input does; calls go on.
+What goes wrong is told on standard error. It ends when its standard input does;
+calls go on.
 `;
 
 export function defineMcp(command: Command): void {

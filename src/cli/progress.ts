@@ -71,13 +71,13 @@ export function eventText(event: CallEvent): string {
     }
     case 'retrying': {
       const { attempt, error, backoffMs } = event;
-      return `attempt ${attempt} failed (${error.code}: ${oneLine(error.message)}); again in ${lengthOfTime(backoffMs)}`;
+      return `attempt ${attempt} failed (${oneLine(error.code)}: ${oneLine(error.message)}); again in ${lengthOfTime(backoffMs)}`;
     }
     case 'open':
       return `waits for an answer from outside: spindle settle ${event.callId}`;
     case 'interrupted':
       return `waits for a person: ${oneLine(event.reason)}`;
     case 'finished':
-      return event.result.ok ? 'ended' : `failed with ${event.result.error.code}`;
+      return event.result.ok ? 'ended' : `failed with ${oneLine(event.result.error.code)}`;
   }
 }

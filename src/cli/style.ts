@@ -9,16 +9,17 @@ export function styled(stream: NodeJS.WriteStream, style: Style, text: string): 
 
 const UNKNOWN_WIDTH = Number.POSITIVE_INFINITY;
 
-/** Rows as aligned columns. On a terminal the last column is cut to its width. */
+/** Rows as aligned columns, each on one line whatever foreign words are in it. On a terminal the last column is cut to its width. */
 export function table(rows: readonly (readonly string[])[], stream: NodeJS.WriteStream): string {
   const width = stream.isTTY ? stream.columns : UNKNOWN_WIDTH;
   const widths: number[] = [];
-  for (const row of rows) {
+  const cleaned = rows.map((row) => row.map((cell) => cell.replace(/\p{Cc}+/gu, ' ')));
+  for (const row of cleaned) {
     row.forEach((cell, column) => {
       widths[column] = Math.max(widths[column] ?? 0, cell.length);
     });
   }
-  return rows
+  return cleaned
     .map((row) => {
       const line = row
         .map((cell, column) => cell.padEnd(widths[column] ?? 0))
@@ -34,9 +35,14 @@ export function oneLine(text: string): string {
   return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 }
 
-/** Foreign text for a terminal: lines stay lines, and no control character steers it. Programs get it as it is. */
+/** Foreign text for people: lines stay lines, and no control character steers a terminal. */
+export function harmless(text: string): string {
+  return text.replace(/[^\P{Cc}\n\t]/gu, '�');
+}
+
+/** The same on a terminal; programs get the text as it is. */
 export function shown(text: string, stream: NodeJS.WriteStream): string {
-  return stream.isTTY ? text.replace(/[^\P{Cc}\n\t]/gu, '�') : text;
+  return stream.isTTY ? harmless(text) : text;
 }
 
 /** A length of time in the unit that a person would choose. */

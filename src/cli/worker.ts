@@ -115,7 +115,7 @@ function tell(status: WorkerStatus, address: string, json: boolean): void {
     process.stderr.write(`${JSON.stringify(status)}\n`);
     return;
   }
-  const text = statusText(status, address);
+  const text = statusText(status, address)?.split('\n').map(oneLine).join('\n');
   if (text !== undefined) process.stderr.write(`${styled(process.stderr, 'yellow', text)}\n`);
 }
 

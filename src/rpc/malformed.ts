@@ -19,5 +19,10 @@ export function malformed(schema: DescMessage, fault: string): Refused {
 export function misfit(schema: DescMessage, error: unknown): Refused {
   const text = error instanceof Error ? error.message : '';
   const place = /^cannot decode (?:field|message) ([\w.]+) from JSON/.exec(text)?.[1] ?? schema.typeName;
-  return malformed(schema, `${place} has an unknown key or a value of another type`);
+  const form = HOLDS_JSON.test(place) ? `. It is a string that holds JSON: ${AS_TEXT}` : '';
+  return malformed(schema, `${place} has an unknown key or a value of another type${form}`);
 }
+
+/** Fields that carry JSON byte for byte (1.1), where a value of JSON's own is the likeliest mistake. */
+const HOLDS_JSON = /(?:\.arguments|_json|Json)$/;
+const AS_TEXT = '"{\\"city\\":\\"Tokyo\\"}" in place of {"city":"Tokyo"}';

@@ -5,7 +5,7 @@ import { evaluatedBy } from './evaluated.ts';
 import { childPointer, isJsonObject, type JsonObject, ownValue } from './json-value.ts';
 import { matchesPattern } from './pattern.ts';
 import type { PlainObject, PlainSchema } from './plain-schema.ts';
-import { choices, quotedName, violation } from './violation.ts';
+import { choices, counted, quotedName, schemaText, violation } from './violation.ts';
 
 /** What is wrong with an object and its members. */
 export function diagnoseObject(
@@ -20,15 +20,29 @@ export function diagnoseObject(
   spend(diagnosis.budget, STEP * (keys.length + (schema.required?.length ?? 0)));
   const found = missingKeys(schema, value, path);
   if (minProperties !== undefined && keys.length < minProperties) {
-    found.push(violation(path, 'minProperties', `must have at least ${minProperties} properties`));
+    found.push(
+      violation(
+        path,
+        'minProperties',
+        `must have at least ${counted(minProperties, 'property', 'properties')}`,
+      ),
+    );
   }
   if (maxProperties !== undefined && keys.length > maxProperties) {
-    found.push(violation(path, 'maxProperties', `must have at most ${maxProperties} properties`));
+    found.push(
+      violation(
+        path,
+        'maxProperties',
+        `must have at most ${counted(maxProperties, 'property', 'properties')}`,
+      ),
+    );
   }
   for (const key of keys) {
     found.push(...member(schema, key, value[key], path, diagnosis));
     if (propertyNames !== undefined && violationsOf(propertyNames, key, path, diagnosis).length > 0) {
-      found.push(violation(path, 'propertyNames', `must not have a property named ${quotedName(key)}`));
+      const form = schemaText(propertyNames, diagnosis.root);
+      const message = `must not have a property named ${quotedName(key)}; names have the form ${form}`;
+      found.push(violation(path, 'propertyNames', message));
     }
   }
   if (schema.unevaluatedProperties !== undefined) {

@@ -4,7 +4,20 @@ import type { Diagnosis } from './diagnose.ts';
 import { keepsFormat } from './formats.ts';
 import { matchesPattern } from './pattern.ts';
 import type { PlainObject } from './plain-schema.ts';
-import { choices, shortened, violation } from './violation.ts';
+import { choices, counted, shortened, violation } from './violation.ts';
+
+/** What a model forgets of a format, the offset of a time above all, an example shows. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  date: '2026-01-31',
+  time: '09:30:00Z or 09:30:00+02:00',
+  'date-time': '2026-01-31T09:30:00Z or 2026-01-31T09:30:00+02:00',
+  duration: 'P1DT12H',
+  email: 'name@example.com',
+  uri: 'https://example.com/path',
+  url: 'https://example.com/path',
+  uuid: '123e4567-e89b-12d3-a456-426614174000',
+  ipv4: '192.0.2.1',
+};
 
 /** What is wrong with a value by the keywords for strings, for numbers, and for values of any type. */
 export function diagnoseScalar(
@@ -23,7 +36,10 @@ export function diagnoseScalar(
     demand(oneOfValues(schema.enum, budget)(value), 'enum', `must be one of ${choices(schema.enum)}`);
   }
   if (schema.format !== undefined) {
-    demand(keepsFormat(schema.format, value, budget), 'format', `must be in the format "${schema.format}"`);
+    const { format } = schema;
+    const example = EXAMPLES[format];
+    const words = example === undefined ? '' : `, as in ${example}`;
+    demand(keepsFormat(format, value, budget), 'format', `must be in the format "${format}"${words}`);
   }
   if (typeof value === 'string') {
     const { minLength, maxLength, pattern } = schema;
@@ -31,14 +47,14 @@ export function diagnoseScalar(
       demand(
         isAtMostLong(maxLength, value, budget),
         'maxLength',
-        `must have at most ${maxLength} characters`,
+        `must have at most ${counted(maxLength, 'character')}`,
       );
     }
     if (minLength !== undefined) {
       demand(
         isAtLeastLong(minLength, value, budget),
         'minLength',
-        `must have at least ${minLength} characters`,
+        `must have at least ${counted(minLength, 'character')}`,
       );
     }
     const program = pattern === undefined ? undefined : patterns.get(pattern);

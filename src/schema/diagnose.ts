@@ -9,7 +9,7 @@ import type { Pattern } from './pattern.ts';
 import type { Plain } from './plain.ts';
 import { type PlainObject, type PlainSchema, target } from './plain-schema.ts';
 import { hasType } from './shape.ts';
-import { violation } from './violation.ts';
+import { schemaText, violation } from './violation.ts';
 
 export type Check = 'matches' | 'differs' | 'spent';
 
@@ -39,7 +39,7 @@ export function violationsOf(
   return [
     ...(schema.$ref === undefined ? [] : follow(target(diagnosis.root, schema.$ref))),
     ...(schema.allOf ?? []).flatMap(follow),
-    ...conditional(schema, follow, path),
+    ...conditional(schema, follow, path, diagnosis.root),
     ...diagnoseUnion(schema, value, path, diagnosis),
     ...diagnoseScalar(schema, value, path, diagnosis),
     ...(Array.isArray(value) ? diagnoseArray(schema, value, path, diagnosis) : []),
@@ -84,12 +84,14 @@ function conditional(
   schema: PlainObject,
   follow: (inner: PlainSchema) => SchemaViolation[],
   path: string,
+  root: PlainSchema,
 ): SchemaViolation[] {
-  const not = schema.not !== undefined && follow(schema.not).length === 0;
+  const { not } = schema;
+  const excluded = not !== undefined && follow(not).length === 0 ? [not] : [];
   const branch =
     schema.if === undefined ? undefined : follow(schema.if).length === 0 ? schema.then : schema.else;
   return [
-    ...(not ? [violation(path, 'not', 'must not have this form')] : []),
+    ...excluded.map((form) => violation(path, 'not', `must not have the form ${schemaText(form, root)}`)),
     ...(branch === undefined ? [] : follow(branch)),
   ];
 }

@@ -211,6 +211,18 @@ describe('commands for calls and tools', () => {
     });
   });
 
+  it('hand no control character of a tool on to a terminal', async () => {
+    const printed = [
+      await client(['tools', 'steer']),
+      await client(['call', 'steer']),
+      await client(['calls']),
+    ];
+    const text = printed.map(({ stdout, stderr }) => stdout + stderr).join('');
+    expect(text).toContain('steer(a [2Jb c?)');
+    expect(text).toMatch(/^bell.*: red/m);
+    expect(text.match(/[^\P{Cc}\n]/gu)).toBeNull();
+  });
+
   it('write the bytes of a blob', async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, 'picture');
@@ -299,6 +311,7 @@ describe('commands for calls and tools', () => {
     'cancel',
     'settle',
     'blob',
+    'mcp',
     'conformance',
     '',
   ])('explain themselves within 80 columns: %s', async (name) => {

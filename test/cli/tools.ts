@@ -1,6 +1,6 @@
 /** What the tests of the command line serve: exports of every kind that `spindle worker` takes. */
 import { setTimeout } from 'node:timers/promises';
-import { defineTool, defineToolchain, image } from 'spindle/worker';
+import { defineTool, defineToolchain, image, ToolError } from 'spindle/worker';
 import { z } from 'zod';
 
 export const greet = defineTool({
@@ -36,13 +36,21 @@ const ask = defineTool({
   description: 'Asks somebody, who answers later.',
   execute: (_, { defer }) => defer(),
 });
+const steer = defineTool({
+  name: 'steer',
+  description: 'Would steer a terminal,\u001b[31m if it could.',
+  jsonSchema: { type: 'object', properties: { 'a\u001b[2Jb\nc': {} } },
+  execute() {
+    throw new ToolError('red\u001b[31m', { code: 'bell\u0007' });
+  },
+});
 const draw = defineTool({
   name: 'draw',
   description: 'Draws three bytes.',
   execute: () => image(Buffer.from([1, 2, 3]), 'image/png'),
 });
 
-export const more = [ask, draw];
+export const more = [ask, draw, steer];
 
 // What is in a toolchain as well is served once; what is no tool is left alone.
 export { sum };

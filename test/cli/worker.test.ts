@@ -12,7 +12,7 @@ describe('spindle worker', () => {
     const [line] = await worker.says(/^\{"ready".*/m);
     const { ready } = JSON.parse(line);
     expect(ready).toMatchObject({ worker: 'mine', address: engine.address });
-    expect(ready.tools.toSorted()).toEqual(['ask', 'draw', 'greet', 'sum', 'wait']);
+    expect(ready.tools.toSorted()).toEqual(['ask', 'draw', 'greet', 'steer', 'sum', 'wait']);
   });
 
   it('5.9: lets a running call end after SIGTERM, and leaves with 0', async () => {

@@ -160,7 +160,11 @@ describe('what is wrong with a value', () => {
       '{"a":[1,2]}',
       '/a/1 false schema: is not allowed here',
     ],
-    [{ propertyNames: { maxLength: 1 } }, '{"ab":1}', ' propertyNames: must not have a property named "ab"'],
+    [
+      { propertyNames: { maxLength: 1 } },
+      '{"ab":1}',
+      ' propertyNames: must not have a property named "ab"; names have the form {"maxLength":1}',
+    ],
     [
       { dependentRequired: { a: ['b'] } },
       '{"a":1}',
@@ -174,13 +178,32 @@ describe('what is wrong with a value', () => {
     [
       { properties: { a: { contains: { const: 1 } } } },
       '{"a":[2]}',
-      '/a contains: must contain at least 1 items of the required form',
+      '/a contains: must contain at least 1 item of the form {"const":1}',
     ],
-    [{ properties: { a: { not: { type: 'string' } } } }, '{"a":"x"}', '/a not: must not have this form'],
+    [
+      { properties: { a: { not: { type: 'string' } } } },
+      '{"a":"x"}',
+      '/a not: must not have the form {"type":["string"]}',
+    ],
+    [
+      { properties: { a: { not: { $ref: '#/$defs/secret' } } }, $defs: { secret: { pattern: '^sk-' } } },
+      '{"a":"sk-1"}',
+      '/a not: must not have the form {"pattern":"^sk-"}',
+    ],
     [
       { properties: { a: { format: 'date' } } },
       '{"a":"2024-02-30"}',
-      '/a format: must be in the format "date"',
+      '/a format: must be in the format "date", as in 2026-01-31',
+    ],
+    [
+      { properties: { a: { format: 'date-time' } } },
+      '{"a":"2024-02-03T10:00:00"}',
+      '/a format: must be in the format "date-time", as in 2026-01-31T09:30:00Z or 2026-01-31T09:30:00+02:00',
+    ],
+    [
+      { properties: { a: { format: 'hostname' } } },
+      '{"a":"-"}',
+      '/a format: must be in the format "hostname"',
     ],
     [
       { properties: { a: { pattern: '^[a-z]+$' } } },

@@ -11,7 +11,7 @@ export interface TlsOptions {
 
 /** How to reach an engine, and as whom. */
 export interface ConnectOptions {
-  /** `host:port`. 127.0.0.1:7433 where it is not given. */
+  /** `host:port`. 127.0.0.1:7433 where it is not given: no variable of the environment is read. */
   readonly address?: string;
   /** Without it the connection is plain text. */
   readonly tls?: boolean | TlsOptions;

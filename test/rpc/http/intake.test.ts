@@ -25,6 +25,11 @@ describe('the HTTP port by plain JSON', () => {
     ['a value of another type', '{"name": ["secret"]}', 'spindle.v1.CallToolRequest.name has an unknown key'],
     ['an unknown key', '{"secret": 1}', 'spindle.v1.CallToolRequest has an unknown key'],
     ['a lone surrogate', '{"arguments": "secret\\ud800"}', 'spindle.v1.CallToolRequest.arguments'],
+    [
+      '1.1: arguments that are no text',
+      '{"arguments":{"a":1}}',
+      'arguments has an unknown key or a value of another type. It is a string that holds JSON',
+    ],
     ['1.1: a string that is not UTF-8', Buffer.from('{"arguments":"secret\xc3("}', 'latin1'), 'UTF-8'],
     ['nothing', '', 'no JSON'],
   ])('9.4: answers %s with 400, says where, and quotes nothing', async (_what, body, expected) => {
