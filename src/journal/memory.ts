@@ -13,6 +13,7 @@ import type {
 } from '../engine/ports.ts';
 import { checkAppend, checkLimit, endOf } from './check-append.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
+import { type Ended, EndedQueue, NOT_QUEUED } from './ended-queue.ts';
 import { JournalError } from './journal-error.ts';
 import { type Dated, SessionShelf } from './session-shelf.ts';
 
@@ -22,7 +23,7 @@ export interface MemoryJournalOptions {
 }
 
 /** A session's log. It keeps the events themselves: nobody changes a message after it was appended. */
-interface Log extends Dated {
+interface Log extends Dated, Ended {
   readonly key: SessionKey;
   events: SessionEvent[];
   head: SessionHead;
@@ -48,9 +49,7 @@ export function createMemoryJournal({
   maxEndedSessions = MAX_MEMORY_SESSIONS,
 }: MemoryJournalOptions = {}): Journal {
   const tenants = new Map<string, Tenant>();
-  const unfinished = new Set<Log>();
-  /** In the order in which they ended. */
-  const ended = new Set<Log>();
+  const ended = new EndedQueue<Log>();
   let created = 0;
   let closed = false;
 
@@ -64,6 +63,7 @@ export function createMemoryJournal({
     const log: Log = {
       position: created,
       dropped: false,
+      queuedAt: NOT_QUEUED,
       key,
       events: [],
       head,
@@ -102,16 +102,11 @@ export function createMemoryJournal({
   function file(log: Log): void {
     if (log.head.unfinished) {
       ended.delete(log);
-      unfinished.add(log);
       return;
     }
-    unfinished.delete(log);
     ended.add(log);
-    if (ended.size <= maxEndedSessions) return;
-    for (const oldest of ended) {
-      drop(oldest);
-      return;
-    }
+    const oldest = ended.size > maxEndedSessions ? ended.oldest() : undefined;
+    if (oldest !== undefined) drop(oldest);
   }
 
   function refer(log: Log, digests: readonly Digest[]): void {
@@ -168,7 +163,8 @@ export function createMemoryJournal({
 
     async *unfinished() {
       rejectWhenClosed();
-      const logs = [...unfinished].sort((left, right) => left.position - right.position);
+      const logs = [...tenants.values()].flatMap((tenant) => [...tenant.logs.values()].filter(isUnfinished));
+      logs.sort((left, right) => left.position - right.position);
       for (const { key } of logs) yield key;
     },
 
@@ -184,7 +180,7 @@ export function createMemoryJournal({
     async prune({ endedBefore, limit }) {
       rejectWhenClosed();
       checkLimit(limit);
-      const old = [...ended].filter((log) => log.endedAt < endedBefore);
+      const old = [...ended.values()].filter((log) => log.endedAt < endedBefore);
       old.sort((left, right) => left.endedAt - right.endedAt);
       const removed = old.slice(0, limit);
       for (const log of removed) drop(log);
@@ -201,6 +197,10 @@ export function createMemoryJournal({
       closed = true;
     },
   };
+}
+
+function isUnfinished({ head }: Log): boolean {
+  return head.unfinished;
 }
 
 function page(query: ListQuery, logs: Iterable<Log>): ListPage {
