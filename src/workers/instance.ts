@@ -1,4 +1,5 @@
 import type { Instant } from '../core/time.ts';
+import type { TransientMap } from '../core/transient-map.ts';
 import type { Definition } from '../schema/definition.ts';
 import type { Outbox } from './outbox.ts';
 
@@ -20,7 +21,7 @@ export interface Instance {
   declaration: number;
   readonly offers: Map<string, Offer>;
   /** What it holds, by lease token: reserved, written, or stuck after the engine ended the dispatch. */
-  readonly leases: Map<string, HeldDispatch>;
+  readonly leases: TransientMap<string, HeldDispatch>;
   /** Answers that the engine has not acknowledged yet. */
   readonly answering: Set<string>;
   /** Sessions whose dispatch it rejected, which are not offered to it for a while. */

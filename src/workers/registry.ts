@@ -2,6 +2,7 @@ import type { CancelReason } from '../../gen/spindle/v1/worker_service_pb.ts';
 import { CANCEL_GRACE_MS, RESUME_GRACE_MS } from '../core/limits.ts';
 import { leaseTokenOf } from '../core/session.ts';
 import { duration, type Millis } from '../core/time.ts';
+import { TransientMap } from '../core/transient-map.ts';
 import type {
   Clock,
   ExpectedLease,
@@ -64,7 +65,7 @@ export function createRegistry(options: RegistryOptions): Registry {
   const catalog = createCatalog();
   const instances = new Map<string, Instance>();
   /** Whose slot a lease takes. */
-  const holders = new Map<string, Instance>();
+  const holders = new TransientMap<string, Instance>();
   let listener: WorkersListener | undefined;
   let declarations = 0;
 
@@ -232,7 +233,7 @@ export function newInstance(tenant: string, instanceId: string, workerName: stri
     draining: false,
     declaration: 0,
     offers: new Map(),
-    leases: new Map(),
+    leases: new TransientMap(),
     answering: new Set(),
     pauses: new Map(),
     link: undefined,
