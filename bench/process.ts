@@ -11,9 +11,12 @@ export interface Measured {
   stop(): Promise<void>;
 }
 
+/** The second is what `spindle` sets for itself; the floor has it as well. */
+const EXEC_ARGV = ['--expose-gc', '--no-allocation-site-pretenuring'];
+
 /** Starts a program of bench/roles in a process of its own, and waits until it is ready. */
 export async function startProcess(role: string, ...args: readonly string[]): Promise<Measured> {
-  const child = fork(join(import.meta.dirname, 'roles', `${role}.ts`), args, { execArgv: ['--expose-gc'] });
+  const child = fork(join(import.meta.dirname, 'roles', `${role}.ts`), args, { execArgv: EXEC_ARGV });
   const { address } = (await next(role, child)) as Ready;
 
   const ask = (question: Question): Promise<unknown> => {

@@ -4,7 +4,7 @@ import { type SessionEvent, SessionEventSchema } from '../gen/spindle/v1/event_p
 import { directCallSession } from '../src/core/session.ts';
 import { timestamp } from '../src/core/time.ts';
 import type { Append } from '../src/engine/ports.ts';
-import { encodeEvent } from '../src/journal/event-codec.ts';
+import { encodeEvents } from '../src/journal/event-codec.ts';
 
 export const EVENTS_PER_CALL = 3;
 const now = timestamp(Date.now());
@@ -75,7 +75,7 @@ export function storedCall(callId: string, ended: boolean): Append {
  * of its session with five indexes, the one over ids two thirds full.
  */
 export function computedBytes({ key, events, head }: Append): number {
-  const bytes = events.reduce((sum, event) => sum + encodeEvent(event).length, 0);
+  const bytes = encodeEvents(events).reduce((sum, { length }) => sum + length, 0);
   const { length: tenant } = Buffer.from(key.tenant);
   const { length: id } = Buffer.from(key.sessionId);
   const owner = head.kind.length + Buffer.byteLength(head.subject);

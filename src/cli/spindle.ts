@@ -1,6 +1,12 @@
 #!/usr/bin/env node
 import { enableCompileCache, getCompileCacheDir } from 'node:module';
+import { setFlagsFromString } from 'node:v8';
 import { EXIT } from './exit-code.ts';
+
+// Else V8 decides from the calls that happen to be in flight at an early collection that what a call makes lives
+// long, and makes it among the old objects, where it keeps alive what it refers to (docs/performance.md). First of
+// all, because compiled code is kept for these flags alone.
+setFlagsFromString('--no-allocation-site-pretenuring');
 
 // Compiled code is kept in the system's folder for temporary files: a command then starts in a third of the time.
 enableCompileCache();

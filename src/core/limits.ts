@@ -224,6 +224,8 @@ export const BLOB_CHUNK_BYTES = 64 * KIB;
 export const MAX_QUEUED_APPEND_BYTES = 256 * MIB;
 /** Appends of one commit. More would make the first wait for the last without saving another sync. */
 export const MAX_COMMIT_APPENDS = 1_024;
+/** Events that are encoded in one go. More save nothing, and each may have megabytes. */
+export const EVENTS_PER_ENCODING = 48;
 /** Events of one commit, in bytes, unless a single append is larger: the write-ahead log grows by as much. */
 export const MAX_COMMIT_BYTES = 4 * MIB;
 /** The write-ahead log is moved into the database at this size: 4 ms of copying, where 16 MiB took 14. */

@@ -13,6 +13,7 @@ import type {
 } from '../engine/ports.ts';
 import { checkAppend, checkLimit, endOf } from './check-append.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
+import { type Ended, EndedQueue, NOT_QUEUED } from './ended-queue.ts';
 import { JournalError } from './journal-error.ts';
 import { type Dated, SessionShelf } from './session-shelf.ts';
 
@@ -24,7 +25,7 @@ export interface MemoryJournalOptions {
 }
 
 /** A session's log. It keeps the events themselves: nobody changes a message after it was appended. */
-interface Log extends Dated {
+interface Log extends Dated, Ended {
   readonly key: SessionKey;
   events: SessionEvent[];
   head: SessionHead;
@@ -51,11 +52,11 @@ export function createMemoryJournal({
   maxConversations = MAX_MEMORY_CONVERSATIONS,
 }: MemoryJournalOptions = {}): Journal {
   const tenants = new Map<string, Tenant>();
-  const unfinished = new Set<Log>();
-  /** In the order in which they ended. */
-  const ended = new Set<Log>();
+  const ended = new EndedQueue<Log>();
   /** Conversations that owe nothing, in the order in which they became idle. */
-  const idle = new Set<Log>();
+  const idle = new EndedQueue<Log>();
+  /** A conversation may go on at any time: calls, of which there are many more, must not push it out. */
+  const queueOf = ({ head }: Log): EndedQueue<Log> => (head.kind === 'call' ? ended : idle);
   let created = 0;
   let closed = false;
 
@@ -69,6 +70,7 @@ export function createMemoryJournal({
     const log: Log = {
       position: created,
       dropped: false,
+      queuedAt: NOT_QUEUED,
       key,
       events: [],
       head,
@@ -91,8 +93,7 @@ export function createMemoryJournal({
     const log = tenant?.logs.get(key.sessionId);
     if (tenant === undefined || log === undefined) return;
     tenant.logs.delete(key.sessionId);
-    ended.delete(log);
-    idle.delete(log);
+    queueOf(log).delete(log);
     // Its shelf keeps the log's place for a while. Whoever reads the events goes on with the array that was here.
     log.events = [];
     for (const digest of log.references ?? []) {
@@ -107,20 +108,14 @@ export function createMemoryJournal({
 
   function file(log: Log): void {
     if (log.head.unfinished) {
-      ended.delete(log);
-      idle.delete(log);
-      unfinished.add(log);
+      queueOf(log).delete(log);
       return;
     }
-    unfinished.delete(log);
-    // A conversation may go on at any time: calls, of which there are many more, must not push it out.
-    const [kept, max] = log.head.kind === 'call' ? [ended, maxEndedSessions] : [idle, maxConversations];
+    const kept = queueOf(log);
+    const max = kept === idle ? maxConversations : maxEndedSessions;
     kept.add(log);
-    if (kept.size <= max) return;
-    for (const oldest of kept) {
-      drop(oldest);
-      return;
-    }
+    const oldest = kept.size > max ? kept.oldest() : undefined;
+    if (oldest !== undefined) drop(oldest);
   }
 
   function refer(log: Log, digests: readonly Digest[]): void {
@@ -177,7 +172,8 @@ export function createMemoryJournal({
 
     async *unfinished() {
       rejectWhenClosed();
-      const logs = [...unfinished].sort((left, right) => left.position - right.position);
+      const logs = [...tenants.values()].flatMap((tenant) => [...tenant.logs.values()].filter(isUnfinished));
+      logs.sort((left, right) => left.position - right.position);
       for (const { key } of logs) yield key;
     },
 
@@ -195,13 +191,12 @@ export function createMemoryJournal({
       if ('session' in query) {
         const log = find(query.session);
         if (log === undefined) return { removed: [], more: false };
-        unfinished.delete(log);
         drop(log);
         return { removed: [log.key], more: false };
       }
       const { endedBefore, limit } = query;
       checkLimit(limit);
-      const old = [...ended].filter((log) => log.endedAt < endedBefore);
+      const old = [...ended.values()].filter((log) => log.endedAt < endedBefore);
       old.sort((left, right) => left.endedAt - right.endedAt);
       const removed = old.slice(0, limit);
       for (const log of removed) drop(log);
@@ -218,6 +213,10 @@ export function createMemoryJournal({
       closed = true;
     },
   };
+}
+
+function isUnfinished({ head }: Log): boolean {
+  return head.unfinished;
 }
 
 function page(query: ListQuery, logs: Iterable<Log>): ListPage {

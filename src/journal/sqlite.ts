@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { JOURNAL_RESERVE_BYTES } from '../core/limits.ts';
-import type { Append, Journal, Observer, SessionKey } from '../engine/ports.ts';
+import type { Append, Digest, Journal, Observer, SessionKey } from '../engine/ports.ts';
 import { checkAppend, checkKey, checkLimit, endOf } from './check-append.ts';
 import { type EncodedAppend, packCommit } from './commit-batch.ts';
 import { createCommitQueue } from './commit-queue.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
-import { decodeEvent, encodeEvent } from './event-codec.ts';
+import { decodeEvent, encodeEvents } from './event-codec.ts';
 import { JournalError, reasonOf } from './journal-error.ts';
 import { createReadQueue } from './read-queue.ts';
 import { connectThread, type JournalThread, startThread } from './thread-client.ts';
@@ -90,7 +90,7 @@ function createJournal(path: string, thread: JournalThread): Journal {
     async append(batch) {
       rejectWhenEnded();
       if (batch.length === 0) return [];
-      const appends = batch.map(encodeAppend);
+      const appends = encodeAppends(batch);
       return queue.add(appends, sizeOf(appends));
     },
 
@@ -130,19 +130,31 @@ function createJournal(path: string, thread: JournalThread): Journal {
   };
 }
 
-function encodeAppend(append: Append): EncodedAppend {
-  checkAppend(append);
-  const { key, expectedSequence, events, head } = append;
+function encodeAppends(batch: readonly Append[]): EncodedAppend[] {
+  for (const append of batch) checkAppend(append);
+  const encoded = encodeEvents(batch.flatMap(({ events }) => events));
+  let start = 0;
+  return batch.map((append) => {
+    const events = encoded.slice(start, start + append.events.length);
+    start += events.length;
+    return encodedAppend(append, events);
+  });
+}
+
+function encodedAppend(append: Append, events: readonly Uint8Array[]): EncodedAppend {
+  const { key, expectedSequence, head } = append;
   return {
     key,
     expectedSequence,
     identity: expectedSequence === 0 ? head : undefined,
     endedAt: head.unfinished ? undefined : head.kind === 'call' ? endOf(append) : NEVER,
-    events: events.map(encodeEvent),
-    blobs: append.blobs ?? [],
-    definitions: append.definitions ?? [],
+    events,
+    blobs: append.blobs ?? NONE,
+    definitions: append.definitions ?? NONE,
   };
 }
+
+const NONE: readonly Digest[] = [];
 
 function sizeOf(appends: readonly EncodedAppend[]): number {
   let size = 0;

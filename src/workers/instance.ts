@@ -1,4 +1,5 @@
 import type { Instant } from '../core/time.ts';
+import type { TransientMap } from '../core/transient-map.ts';
 import type { Definition } from '../schema/definition.ts';
 import type { BoundAgent } from './agents.ts';
 import type { Outbox } from './outbox.ts';
@@ -23,7 +24,7 @@ export interface Instance {
   /** The agents for which it decides, by their ids. */
   readonly agents: Map<string, BoundAgent>;
   /** What it holds, by lease token: reserved, written, or stuck after the engine ended the dispatch. */
-  readonly leases: Map<string, HeldDispatch>;
+  readonly leases: TransientMap<string, HeldDispatch>;
   /** Answers that the engine has not acknowledged yet. */
   readonly answering: Set<string>;
   /** Sessions whose dispatch it rejected, which are not offered to it for a while. */

@@ -2,6 +2,7 @@ import type { CancelReason } from '../../gen/spindle/v1/worker_service_pb.ts';
 import { CANCEL_GRACE_MS, RESUME_GRACE_MS } from '../core/limits.ts';
 import { leaseTokenOf } from '../core/session.ts';
 import { duration, type Millis } from '../core/time.ts';
+import { TransientMap } from '../core/transient-map.ts';
 import type {
   Clock,
   DeciderReservation,
@@ -68,7 +69,7 @@ export function createRegistry(options: RegistryOptions): Registry {
   const bindings = createBindingIndex();
   const instances = new Map<string, Instance>();
   /** Whose slot a lease takes. */
-  const holders = new Map<string, Instance>();
+  const holders = new TransientMap<string, Instance>();
   let listener: WorkersListener | undefined;
   let declarations = 0;
 
@@ -258,7 +259,7 @@ export function newInstance(tenant: string, instanceId: string, workerName: stri
     declaration: 0,
     offers: new Map(),
     agents: new Map(),
-    leases: new Map(),
+    leases: new TransientMap(),
     answering: new Set(),
     pauses: new Map(),
     link: undefined,
