@@ -52,6 +52,7 @@ export function createWorkerDriver(
   const handlers = createHandlers({
     clock,
     tell,
+    spans: ports.spans,
     report(leaseToken, fields) {
       protocol.report(leaseToken, fields);
       flushSoon();

@@ -7,6 +7,7 @@ import type { SdkClock } from '../ports.ts';
 import type { ProgressFields } from '../tool-context.ts';
 import { messageOf } from '../tool-error.ts';
 import type { Ending, Subject } from '../work.ts';
+import type { HandlerSpans } from './handler-spans.ts';
 import type { Instruction } from './instruction.ts';
 import { stuck, type WorkerStatus } from './status.ts';
 
@@ -26,6 +27,8 @@ export interface HandlersOptions {
   /** Called once for each run, once the handler has really stopped. */
   readonly end: (leaseToken: string, ending: Ending) => void;
   readonly tell: (status: WorkerStatus) => void;
+  /** Undefined: handlers run without. */
+  readonly spans?: HandlerSpans | undefined;
 }
 
 interface Running {
@@ -46,7 +49,7 @@ export function createHandlers(options: HandlersOptions): Handlers {
   }
 
   return {
-    run({ leaseToken, work }) {
+    run({ leaseToken, work, traceContext }) {
       const controller = new AbortController();
       const running: Running = { controller, subject: work.subject, disarm: () => undefined };
       handlers.set(leaseToken, running);
@@ -55,13 +58,17 @@ export function createHandlers(options: HandlersOptions): Handlers {
         handlers.delete(leaseToken);
         options.end(leaseToken, ending);
       };
-      const ending = work.start({
-        signal: controller.signal,
-        now: clock.now,
-        report: (fields) => options.report(leaseToken, fields),
-        stream: (deltas) => options.stream(leaseToken, deltas),
-        warn: (message) => tell({ kind: 'warning', message }),
-      });
+      const start = (): Promise<Ending> =>
+        work.start({
+          signal: controller.signal,
+          now: clock.now,
+          report: (fields) => options.report(leaseToken, fields),
+          stream: (deltas) => options.stream(leaseToken, deltas),
+          warn: (message) => tell({ kind: 'warning', message }),
+        });
+      const { spans } = options;
+      const ending =
+        spans === undefined ? start() : spans.within({ subject: work.subject, traceContext }, start);
       // Work takes whatever the author throws as its ending; this is for a fault of our own, so that even then
       // the dispatch ends at once and not by its timeout.
       ending.then(finish, (thrown: unknown) => finish(broken(work.subject, messageOf(thrown))));

@@ -12,7 +12,12 @@ import type { WorkerStatus } from './status.ts';
 
 /** What the driver of a protocol has to do after a step. */
 export type Instruction =
-  | { readonly kind: 'run'; readonly leaseToken: string; readonly work: Work }
+  | {
+      readonly kind: 'run';
+      readonly leaseToken: string;
+      readonly work: Work;
+      readonly traceContext: Readonly<Record<string, string>>;
+    }
   | {
       readonly kind: 'abort';
       readonly leaseToken: string;

@@ -1,5 +1,6 @@
 import type { ConnectResponse } from '../../../gen/spindle/v1/worker_service_pb.ts';
 import type { SdkClock, SdkRandom, StreamEnd } from '../ports.ts';
+import type { HandlerSpans } from './handler-spans.ts';
 
 /**
  * What a worker needs from the world. `createWorker` fills these in with grpc-js and the process's own
@@ -12,6 +13,8 @@ export interface WorkerPorts {
   readonly soon: (run: () => void) => void;
   /** Opens a stream. Never throws, and never calls back before it returns: what goes wrong comes to `ended`. */
   readonly connect: (listener: StreamListener) => WorkerStream;
+  /** Undefined: handlers have no spans. */
+  readonly spans?: HandlerSpans | undefined;
 }
 
 /** What comes from a stream. Nothing comes after `ended`, nor after `cancel`. */

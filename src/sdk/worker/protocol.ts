@@ -140,7 +140,7 @@ export function createWorkerProtocol(
     }
     const { work } = admission;
     leases.start(leaseToken, work.subject);
-    return [{ kind: 'run', leaseToken, work }];
+    return [{ kind: 'run', leaseToken, work, traceContext: dispatch.traceContext }];
   }
 
   /** Without a stream nothing is said: the next hello does not name the lease, and the engine asks again. */

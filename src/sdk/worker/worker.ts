@@ -11,6 +11,7 @@ import { messageOf } from '../tool-error.ts';
 import type { Toolchain } from '../toolchain.ts';
 import { SDK_NAME } from '../version.ts';
 import { createWorkerDriver, type WorkerDriver } from './driver.ts';
+import { createHandlerSpans } from './handler-spans.ts';
 import { bound, offered } from './offer.ts';
 import type { WorkerPorts } from './ports.ts';
 import { type WorkerStatus, warnOnConsole } from './status.ts';
@@ -82,6 +83,7 @@ export function createWorker(options: WorkerOptions): Worker {
     random: processRandom,
     soon: processSoon,
     connect: (listener) => openDuplex(WorkerService.method.connect, options, listener),
+    spans: createHandlerSpans(),
   });
 }
 
@@ -129,6 +131,7 @@ export function workerOver(options: WorkerOptions, ports: WorkerPorts): Worker {
     const onSignal = (signal: NodeJS.Signals): void => driver.stop(signal);
     for (const signal of signals) process.once(signal, onSignal);
     try {
+      if (ports.spans !== undefined) await ports.spans.load();
       driver.start();
       await done.promise;
     } finally {
