@@ -8,6 +8,7 @@ import {
   ValidInputSchema,
 } from '../../gen/spindle/v1/tool_pb.ts';
 import { MAX_REPAIR_BYTES } from '../core/limits.ts';
+import { withoutAbsentNulls } from './absent-nulls.ts';
 import { ARGUMENT_LIMITS } from './argument-limits.ts';
 import type { Validator } from './compile.ts';
 import { type JsonReading, readJson } from './json-text.ts';
@@ -19,6 +20,8 @@ export interface ArgumentOptions {
   readonly repair: boolean;
   /** The model stopped writing because it ran out of room, so the text may be cut anywhere (1.8). */
   readonly stoppedForLength: boolean;
+  /** The model was told to write null for what it leaves out, as strict forms want it (2.6). */
+  readonly nullForAbsent?: boolean;
 }
 
 const NO_REPAIRS: readonly string[] = [];
@@ -27,17 +30,24 @@ const NO_REPAIRS: readonly string[] = [];
 export function checkArguments(
   validator: Validator | undefined,
   text: string,
-  { repair, stoppedForLength }: ArgumentOptions,
+  { repair, stoppedForLength, nullForAbsent = false }: ArgumentOptions,
 ): ToolInput {
+  const plain = nullForAbsent ? validator?.plain.schema : undefined;
+  const judged = (json: string, repairs: readonly string[]): ToolInput => {
+    const shorter = plain === undefined ? undefined : withoutAbsentNulls(plain, json);
+    return shorter === undefined
+      ? judge(validator, json, repairs)
+      : judge(validator, shorter, [...repairs, 'nulls']);
+  };
   if (isBlank(text)) {
     // A model that ran out of room may have been about to write anything (1.8).
     if (stoppedForLength) return malformed('the arguments are empty, and the model stopped for length');
     return judge(validator, '{}', ['empty']);
   }
   const reading = readJson(text, ARGUMENT_LIMITS);
-  if (reading.kind === 'json' && reading.root === 'object') return judge(validator, text, NO_REPAIRS);
+  if (reading.kind === 'json' && reading.root === 'object') return judged(text, NO_REPAIRS);
   const repaired = repair ? repairObject(text, stoppedForLength) : undefined;
-  if (repaired !== undefined) return judge(validator, repaired.json, repaired.steps);
+  if (repaired !== undefined) return judged(repaired.json, repaired.steps);
   return malformed(`${problemOf(reading)}${repair ? unrepaired(text, stoppedForLength) : ''}`);
 }
 

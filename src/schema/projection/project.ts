@@ -4,7 +4,7 @@ import { indexReferences } from '../references.ts';
 import { flatRoot } from './flat-root.ts';
 import { type ProfileKind, profileOf } from './profile.ts';
 import { strictForm } from './strict-form.ts';
-import { createWalk } from './walk.ts';
+import { createWalk, type Walk } from './walk.ts';
 
 export interface Projected {
   /** What the provider gets: JSON Schema 2020-12, its root of type `object`. */
@@ -47,13 +47,53 @@ function projectFor(kind: ProfileKind, document: unknown, strict: boolean): Proj
   const dialect = dialectOf(ownValue(document, '$schema')) ?? '2020-12';
   const walk = createWalk(profile, dialect, indexReferences(document, dialect));
   const whole = flatRoot(walk.schema(walk.root), walk, profile);
-  const schema = walk.withDefinitions(whole);
+  const joined = walk.withDefinitions(whole);
+  const schema = profile.requiredDeclared ? withDeclared(joined, walk.note, '') : joined;
   const { impossible } = walk;
   if (impossible !== undefined) return { kind: 'impossible', reason: impossible };
   if (profile.strict === undefined) return projected(schema, false, walk.notes());
   const formed = strictForm(schema, profile.strict);
   if (formed.kind === 'inexpressible') return { kind: 'impossible', reason: formed.reason };
   return projected(formed.schema, true, walk.notes(), profile.strict.nullForAbsent);
+}
+
+/** Required names that are no property go, once what has to hold together is joined: the provider refuses them. */
+function withDeclared(schema: JsonObject, note: Walk['note'], pointer: string): JsonObject {
+  const made = Object.entries(schema).map(([keyword, value]): [string, unknown] => {
+    const at = `${pointer}/${keyword}`;
+    if (['properties', '$defs'].includes(keyword) && isJsonObject(value)) {
+      const inner = Object.entries(value).map(([name, each]) => [
+        name,
+        declared(each, note, `${at}/${name}`),
+      ]);
+      return [keyword, Object.fromEntries(inner)];
+    }
+    if (keyword === 'required' && Array.isArray(value)) {
+      const properties = isJsonObject(schema['properties']) ? schema['properties'] : {};
+      const kept = value.filter((name) => Object.hasOwn(properties, String(name)));
+      if (kept.length < value.length) note(pointer, 'required names that are no property are left out');
+      return [keyword, kept];
+    }
+    if (Array.isArray(value) && HOLDS_SCHEMAS.has(keyword)) {
+      return [keyword, value.map((each, index) => declared(each, note, `${at}/${index}`))];
+    }
+    return [keyword, HOLDS_SCHEMAS.has(keyword) ? declared(value, note, at) : value];
+  });
+  return Object.fromEntries(
+    made.filter(([keyword, value]) => keyword !== 'required' || asList(value).length > 0),
+  );
+}
+
+const HOLDS_SCHEMAS: ReadonlySet<string> = new Set([
+  ...['items', 'additionalProperties', 'anyOf', 'oneOf', 'allOf', 'prefixItems'],
+]);
+
+function declared(value: unknown, note: Walk['note'], pointer: string): unknown {
+  return isJsonObject(value) ? withDeclared(value, note, pointer) : value;
+}
+
+function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function projected(

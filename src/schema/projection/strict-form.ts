@@ -45,7 +45,11 @@ function closed(
   const isObject =
     type === 'object' || (Array.isArray(type) && type.includes('object')) || properties !== undefined;
   if (isObject) Object.assign(made, closedObject(schema, form, tally, pointer, depth, inexpressible));
-  else if (!saysType(schema)) inexpressible('a value of any type');
+  else {
+    // They say something of objects alone, which this is not.
+    for (const keyword of ['additionalProperties', 'required']) delete made[keyword];
+    if (!saysType(schema)) inexpressible('a value of any type');
+  }
   if (isJsonObject(items)) made['items'] = closed(items, form, tally, `${pointer}/items`, depth + 1);
   else if (type === 'array') inexpressible('items of any type');
   for (const [keyword, branches] of Object.entries({ anyOf, allOf })) {
@@ -94,6 +98,8 @@ function closedObject(
     return [name, required.has(name) || !form.nullForAbsent ? strict : nullable(strict)];
   });
   return {
+    // Whoever lists properties means an object, and a strict form wants it said.
+    type: schema['type'] ?? 'object',
     properties: Object.fromEntries(made),
     required: form.nullForAbsent ? names : names.filter((name) => required.has(name)),
     additionalProperties: false,

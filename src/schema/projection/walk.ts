@@ -95,7 +95,9 @@ export function createWalk(profile: Profile, dialect: Dialect, references: Refer
     const also: Loose[] = [];
     for (const [keyword, value] of Object.entries(from)) {
       const holds = holdsOf(dialect, keyword);
-      if (holds === 'annotation') {
+      if ((holds === 'annotation' || holds === 'assertion') && overflows(value)) {
+        away(place, keyword);
+      } else if (holds === 'annotation') {
         if (READ_BY_MODELS.has(keyword)) made[keyword] = value;
       } else if (holds !== undefined && holds !== 'reference') {
         keywordOf(place, keyword, value, made, also);
@@ -118,9 +120,6 @@ export function createWalk(profile: Profile, dialect: Dialect, references: Refer
         return;
       case 'properties':
         made[keyword] = properties(place, value);
-        return;
-      case 'required':
-        made[keyword] = requiredNames(place, value);
         return;
       case 'items':
         if (Array.isArray(value))
@@ -255,15 +254,6 @@ export function createWalk(profile: Profile, dialect: Dialect, references: Refer
     return Object.fromEntries(entries);
   }
 
-  function requiredNames(place: Place, value: unknown): readonly unknown[] {
-    const names = Array.isArray(value) ? value : [];
-    if (!profile.requiredDeclared) return names;
-    const declared = asObject(ownValue(asObject(place.schema), 'properties'));
-    const kept = names.filter((name) => Object.hasOwn(declared, String(name)));
-    if (kept.length < names.length) note(place.pointer, 'required names that are no property are left out');
-    return kept;
-  }
-
   function enumOf(
     place: Place,
     keyword: string,
@@ -374,4 +364,10 @@ function distinct(schemas: readonly Loose[]): Loose[] {
 
 function asObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
+}
+
+/** Whether a value holds a number that was too large to be read: JSON has none for it. */
+function overflows(value: unknown): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(overflows);
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { ANTHROPIC_RULES, ANTHROPIC_STRICT_RULES, breaches } from '../../schema/projection/schema-rules.ts';
 import type { Answer } from './conversation.ts';
-import { ANTHROPIC_RULES, ANTHROPIC_STRICT_RULES, breaches } from './schema-rules.ts';
 import type { Wire, WireEvent } from './server.ts';
 
 /** https://docs.anthropic.com/en/api/messages */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { breaches, GOOGLE_RULES } from '../../schema/projection/schema-rules.ts';
 import type { Answer } from './conversation.ts';
-import { breaches, GOOGLE_RULES } from './schema-rules.ts';
 import type { Wire, WireEvent } from './server.ts';
 
 /** https://ai.google.dev/api/generate-content */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { breaches, OPENAI_RULES, OPENAI_STRICT_RULES } from '../../schema/projection/schema-rules.ts';
 import type { Answer } from './conversation.ts';
-import { breaches, OPENAI_RULES, OPENAI_STRICT_RULES } from './schema-rules.ts';
 import type { Wire, WireEvent } from './server.ts';
 
 /** https://platform.openai.com/docs/api-reference/chat/create */

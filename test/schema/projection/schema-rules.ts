@@ -213,3 +213,14 @@ export const GOOGLE_RULES: SchemaRules = {
   requiredAreProperties: true,
   simpleEnums: true,
 };
+
+export function rulesOf(kind: string, strict: boolean): SchemaRules {
+  switch (kind) {
+    case 'anthropic':
+      return strict ? ANTHROPIC_STRICT_RULES : ANTHROPIC_RULES;
+    case 'google':
+      return GOOGLE_RULES;
+    default:
+      return strict ? OPENAI_STRICT_RULES : OPENAI_RULES;
+  }
+}
