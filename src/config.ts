@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'smol-toml';
 import { z } from 'zod';
+import { CertificatesSchema, JwtSchema } from './access/settings.ts';
 import { agentsSchema } from './config/agents.ts';
 import { providersSchema, resolveProviders } from './config/providers.ts';
 import { ConnectorSchema, type SecretReference } from './connector-settings.ts';
@@ -34,6 +35,9 @@ const EXPECTED = {
   attempts: `an integer from 1 to ${MAX_ATTEMPTS}`,
   factor: `a number from 1 to ${MAX_BACKOFF_MULTIPLIER}`,
   table: 'a table',
+  file: 'the path of a file',
+  tables: 'a list of tables',
+  secret: 'a text that is not empty',
 };
 
 /** Only the form: whether it can be listened on, the engine finds out. */
@@ -61,6 +65,18 @@ const duration = z.string(EXPECTED.duration).transform((text, context) => {
   context.addIssue({ code: 'custom', message: EXPECTED.duration });
   return z.NEVER;
 });
+
+const file = z.string(EXPECTED.file).min(1, EXPECTED.file);
+
+/** Where the first is set, the second has to be. */
+const PAIRS = [
+  ['tls_certificate', 'tls_key'],
+  ['tls_key', 'tls_certificate'],
+  ['tls_client_authority', 'tls_certificate'],
+  ['certificates', 'tls_client_authority'],
+  ['client_certificate', 'client_key'],
+  ['client_key', 'client_certificate'],
+] as const;
 
 const RetrySchema = z
   .strictObject(
@@ -120,6 +136,17 @@ const ConfigSchema = z
       log_level: z.enum(['info', 'warn', 'error', 'silent'], EXPECTED.level).optional(),
       shutdown_grace: duration.optional(),
       resume_grace: duration.optional(),
+      tls_certificate: file.optional(),
+      tls_key: file.optional(),
+      tls_client_authority: file.optional(),
+      certificates: CertificatesSchema.optional(),
+      jwt: JwtSchema.optional(),
+      token: z.string(EXPECTED.secret).min(1, EXPECTED.secret).optional(),
+      token_file: file.optional(),
+      tls: flag.optional(),
+      tls_authority: file.optional(),
+      client_certificate: file.optional(),
+      client_key: file.optional(),
       retry: z
         .strictObject({ base: RetrySchema.optional(), tool: RetrySchema.optional() }, { error: tableError })
         .optional(),
@@ -129,6 +156,13 @@ const ConfigSchema = z
     },
     { error: tableError },
   )
+  .superRefine((settings, context) => {
+    // Half of a pair would be a port in plain text, or a client without its certificate, that nobody asked for.
+    for (const [one, other] of PAIRS) {
+      if (settings[one] !== undefined && settings[other] === undefined)
+        context.addIssue({ code: 'custom', path: [one], message: `${other} beside it` });
+    }
+  })
   .transform((settings) => ({
     /** The engine that clients and workers talk to; undefined where nothing names one. */
     address: settings.address,
@@ -149,6 +183,33 @@ const ConfigSchema = z
     shutdownGraceMs: settings.shutdown_grace,
     /** How long a worker that is away keeps what it holds (5.3). */
     resumeGraceMs: settings.resume_grace,
+    /** What the engine shows and asks for (9.2); undefined: plain text. */
+    serverTls:
+      settings.tls_certificate === undefined || settings.tls_key === undefined
+        ? undefined
+        : {
+            certificate: settings.tls_certificate,
+            key: settings.tls_key,
+            ...(settings.tls_client_authority === undefined
+              ? {}
+              : { clientAuthority: settings.tls_client_authority }),
+          },
+    certificates: settings.certificates,
+    jwt: settings.jwt,
+    /** What clients and workers prove who they are with. */
+    token: settings.token,
+    tokenFile: settings.token_file,
+    /** How clients and workers check who the engine is; any of the files means TLS. */
+    clientTls:
+      settings.tls === true ||
+      settings.tls_authority !== undefined ||
+      settings.client_certificate !== undefined
+        ? {
+            authority: settings.tls_authority,
+            certificate: settings.client_certificate,
+            key: settings.client_key,
+          }
+        : undefined,
     /** Policies of the deployment: for every effect, and for tools (4.1). */
     retry: settings.retry,
     /** MCP servers by their ids. */
@@ -168,7 +229,10 @@ export type Config = Omit<z.output<typeof ConfigSchema>, 'providerTables'> & {
 };
 
 /** The settings by their names in a file; the environment and flags know those without a table. */
-type Setting = Exclude<keyof z.input<typeof ConfigSchema>, 'retry' | 'connectors' | 'providers' | 'agents'>;
+type Setting = Exclude<
+  keyof z.input<typeof ConfigSchema>,
+  'retry' | 'connectors' | 'providers' | 'agents' | 'certificates' | 'jwt'
+>;
 
 const VARIABLES: Readonly<Record<Setting, string>> = {
   address: 'SPINDLE_ADDRESS',
@@ -183,12 +247,22 @@ const VARIABLES: Readonly<Record<Setting, string>> = {
   log_level: 'SPINDLE_LOG_LEVEL',
   shutdown_grace: 'SPINDLE_SHUTDOWN_GRACE',
   resume_grace: 'SPINDLE_RESUME_GRACE',
+  tls_certificate: 'SPINDLE_TLS_CERTIFICATE',
+  tls_key: 'SPINDLE_TLS_KEY',
+  tls_client_authority: 'SPINDLE_TLS_CLIENT_AUTHORITY',
+  token: 'SPINDLE_TOKEN',
+  token_file: 'SPINDLE_TOKEN_FILE',
+  tls: 'SPINDLE_TLS',
+  tls_authority: 'SPINDLE_TLS_AUTHORITY',
+  client_certificate: 'SPINDLE_CLIENT_CERTIFICATE',
+  client_key: 'SPINDLE_CLIENT_KEY',
 };
 
 export interface ConfigSources {
   /** The path of a TOML file. SPINDLE_CONFIG names one where this does not. */
   readonly file?: string | undefined;
-  readonly flags?: Readonly<Partial<Record<Setting, string | boolean | undefined>>>;
+  /** A token is none of them: arguments are seen by everybody on the machine (9.4). */
+  readonly flags?: Readonly<Partial<Record<Exclude<Setting, 'token'>, string | boolean | undefined>>>;
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 

@@ -7,19 +7,22 @@ import { dirname, join } from 'node:path';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { AgentConfigSchema } from '../gen/spindle/v1/agent_pb.ts';
 import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
+import { type Access, type AccessSettings, openAccess } from './access/access.ts';
+import { ADMINISTRATOR_FILE, administratorToken } from './access/secret.ts';
 import type { ConnectorPorts } from './connectors/connector.ts';
 import type { ConnectorSet } from './connectors/connectors.ts';
 import { joinWorkers } from './connectors/joined-workers.ts';
 import { type ConnectorOptions, connectorIdFault } from './connectors/options.ts';
 import { MAX_TIMER_MS, RETAIN_MS, SHUTDOWN_GRACE_MS } from './core/limits.ts';
 import { buildEngine } from './engine/engine.ts';
-import type { Blobs, Clock, Journal, Observer } from './engine/ports.ts';
+import type { Blobs, Clock, Journal, Observer, TokenStore } from './engine/ports.ts';
 import { type CatalogWatch, createCatalogWatch } from './gateway/catalog-watch.ts';
 import { lazyGateway } from './gateway/lazy-gateway.ts';
 import { parseJournalUrl } from './journal/url.ts';
 import { createModels } from './models/models.ts';
 import type { ProviderSettings } from './models/provider-settings.ts';
-import { isLoopback, parseAddress } from './rpc/address.ts';
+import { accessService } from './rpc/access-service.ts';
+import { exposureOf } from './rpc/exposure.ts';
 import { type Listening, listen } from './rpc/listen.ts';
 import { sessionService } from './rpc/session-service.ts';
 import { toolService } from './rpc/tool-service.ts';
@@ -36,7 +39,7 @@ import { createWorkerStreams } from './workers/streams.ts';
 
 export type { ConnectorAuth, ConnectorOptions, ConnectorTransport, Secret } from './connectors/options.ts';
 
-export interface EngineOptions {
+export interface EngineOptions extends AccessSettings {
   /** HOST:PORT of the gRPC port, for workers and services. Port 0 lets the system choose. Default 127.0.0.1:7433. */
   readonly listen?: string;
   /** HOST:PORT for gRPC-Web, Connect and JSON, or false for no such port. Default 127.0.0.1:7434. */
@@ -46,8 +49,8 @@ export interface EngineOptions {
   /** Retry policies of the deployment, between the engine's own and those of tools and calls. */
   readonly retry?: MessageInitShape<typeof RetryPoliciesSchema>;
   /**
-   * Listen on an address that other machines reach, though nobody has to prove who they are. Without it such
-   * an address is refused (9.1).
+   * Listen on an address that other machines reach, though nobody has to prove who they are, or in plain text.
+   * Without it such an address is refused (9.1).
    */
   readonly insecure?: boolean;
   /**
@@ -76,6 +79,8 @@ export interface RunningEngine {
   /** Where Prometheus finds /metrics. */
   readonly metricsAddress: string | undefined;
   readonly journal: string;
+  /** The bearer token that makes and ends tokens of any tenant (AccessService), and can do nothing else. A secret. */
+  readonly administratorToken: string;
   /** Resolves with the reason when the engine cannot go on: its journal failed (7.4). Call `stop` then. */
   readonly failed: Promise<Error>;
   /** Takes no more calls, gives running ones this long, in milliseconds, and closes. */
@@ -111,9 +116,6 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   const { journal: journalUrl = DEFAULT_JOURNAL, observer = SILENT, resumeGraceMs } = options;
   const grpc = options.listen ?? DEFAULT_LISTEN;
   const http = options.http === false ? undefined : (options.http ?? DEFAULT_HTTP);
-  for (const address of [grpc, http, options.telemetry?.metrics]) {
-    if (address !== undefined) checkReach(address, options.insecure ?? false, observer);
-  }
   const { retainMs = RETAIN_MS } = options;
   if (!(retainMs > 0)) throw new StartError('option', `retainMs is ${retainMs}; it has to be positive`);
   const clock = systemClock();
@@ -150,7 +152,20 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   });
   const models = createModels({ providers: options.providers ?? {}, blobs: store.blobs, random, observer });
   let listening: Listening | undefined;
+  let access: Access | undefined;
   try {
+    const { tokens: tokenStore, administratorKey } = store;
+    const settings = { settings: options, store: tokenStore, administratorKey, clock, random, observer };
+    access = await openAccess(settings).catch((error: unknown) => {
+      const isStored = error instanceof Error && error.name === 'JournalError';
+      return startErrorOf(isStored ? 'journal' : 'option')(error);
+    });
+    for (const address of [grpc, http]) {
+      if (address !== undefined) checkExposure(address, access, options.insecure ?? false, observer);
+    }
+    // Metrics are served in plain text, to whoever asks.
+    const metrics = options.telemetry?.metrics;
+    if (metrics !== undefined) checkExposure(metrics, NOBODY_ASKED, options.insecure ?? false, observer);
     const engine = buildEngine({
       journal: telemetry?.measured(store.journal) ?? store.journal,
       recorder: telemetry?.recorder,
@@ -173,9 +188,16 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     telemetry?.observe({ calls: engine.unfinished, workers: () => workersStanding(registry.instances) });
     await engine.recover().catch(startErrorOf('journal'));
     connectors?.start();
-    const services = [toolService(engine, observer), sessionService(engine), workerService(streams)];
+    const { tokens, credentials, tls } = access;
+    const services = [
+      toolService(engine, observer),
+      sessionService(engine),
+      workerService(streams),
+      accessService(tokens, engine.refuse),
+    ];
     const mcp = lazyGateway({ engine, catalog, clock, random, observer, version: VERSION });
-    listening = await listen({ services, grpc, http, observer, mcp }).catch(startErrorOf('address'));
+    const ports = { services, grpc, http, observer, mcp, credentials, tls };
+    listening = await listen(ports).catch(startErrorOf('address'));
     const { grpcAddress, httpAddress, drain } = listening;
     const stop = async (graceMs: number): Promise<void> => {
       // An alarm keeps no process alive, and with the ports closed nothing else may: the grace is waited for all
@@ -196,6 +218,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       });
       await Promise.all([drain(graceMs, settled), settled]);
       await connectors?.close();
+      access?.close();
       await store.close();
       await telemetry?.stop();
     };
@@ -205,6 +228,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       httpAddress,
       metricsAddress: telemetry?.metricsAddress,
       journal: journalUrl,
+      administratorToken: administratorToken(store.administratorKey),
       failed: failure.promise,
       stop(graceMs = SHUTDOWN_GRACE_MS) {
         stopping ??= stop(graceMs);
@@ -214,6 +238,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   } catch (error) {
     await listening?.drain(0);
     await connectors?.close();
+    access?.close();
     await store.close();
     await telemetry?.stop();
     throw error;
@@ -260,22 +285,26 @@ async function openTelemetry(
   return telemetry.openTelemetry(options, { version: VERSION, observer, clock });
 }
 
-/** Nobody is asked who they are, so nobody from elsewhere may come, unless the operator wants it (9.1). */
-function checkReach(text: string, insecure: boolean, observer: Observer): void {
-  const address = parseAddress(text);
-  if (!address.ok) throw new StartError('option', address.refusal.message);
-  if (isLoopback(address.value.host)) return;
+/** An address that other machines reach is for callers who prove who they are, over TLS, unless the operator wants it so (9.1). */
+const NOBODY_ASKED = { asks: false, tls: undefined };
+
+function checkExposure(
+  address: string,
+  { asks, tls }: Pick<Access, 'asks' | 'tls'>,
+  insecure: boolean,
+  observer: Observer,
+): void {
+  const exposure = exposureOf({ address, asks, tls: tls !== undefined });
+  if (exposure.kind === 'safe') return;
+  if (exposure.kind === 'unreadable') throw new StartError('option', exposure.message);
   if (!insecure) {
     throw new StartError(
       'option',
-      `${text} can be reached from other machines, and this engine asks nobody who they are: whoever reaches it ` +
-        'can call every tool. Listen on a loopback address, 127.0.0.1 say, or allow this with --insecure.',
+      `${address} can be reached from other machines, and ${exposure.lacks}. Listen on a loopback address, ` +
+        '127.0.0.1 say; or set up TLS and credentials (docs/security.md); or allow this with --insecure.',
     );
   }
-  observer.report('warn', 'insecure_listen', {
-    address: text,
-    hint: 'whoever reaches it can call every tool',
-  });
+  observer.report('warn', 'insecure_listen', { address, hint: exposure.lacks });
 }
 
 /** Rethrows what a part said, as the reason why the engine does not start. */
@@ -293,6 +322,9 @@ interface Store {
   readonly secret: Uint8Array;
   /** The folder for what is kept about connectors; undefined where nothing is kept. */
   readonly connectors: string | undefined;
+  readonly tokens: TokenStore;
+  /** What administrators present; on disk, so that whoever reads the journal may say who connects. */
+  readonly administratorKey: Uint8Array;
   close(): Promise<void>;
 }
 
@@ -304,7 +336,15 @@ async function openStore(url: string, observer: Observer, { now }: Clock): Promi
   if (place.kind === 'memory') {
     const { createMemoryJournal } = await import('./journal/memory.ts');
     const { createMemoryBlobs } = await import('./journal/memory-blobs.ts');
-    return closable(createMemoryJournal(), createMemoryBlobs({ now }), randomBytes(SECRET_BYTES), undefined);
+    const { createMemoryTokens } = await import('./journal/memory-tokens.ts');
+    return closable({
+      journal: createMemoryJournal(),
+      blobs: createMemoryBlobs({ now }),
+      secret: randomBytes(SECRET_BYTES),
+      tokens: createMemoryTokens(),
+      administratorKey: randomBytes(SECRET_BYTES),
+      connectors: undefined,
+    });
   }
   const { openSqliteJournal } = await import('./journal/sqlite.ts');
   const { openFileBlobs } = await import('./journal/file-blobs.ts');
@@ -317,19 +357,20 @@ async function openStore(url: string, observer: Observer, { now }: Clock): Promi
     const { keptSecret } = await import('./journal/kept-secret.ts');
     const blobs = await openFileBlobs({ directory: blobsDirectory, now });
     const secret = await keptSecret(keyFile, randomBytes(SECRET_BYTES));
-    return closable(journal, blobs, secret, join(dirname(place.path), 'connectors'));
+    const administratorFile = join(dirname(place.path), ADMINISTRATOR_FILE);
+    const administratorKey = await keptSecret(administratorFile, randomBytes(SECRET_BYTES));
+    const connectors = join(dirname(place.path), 'connectors');
+    return closable({ journal, blobs, secret, tokens: journal.tokens, administratorKey, connectors });
   } catch (error) {
     await journal.close();
     throw error;
   }
 }
 
-function closable(journal: Journal, blobs: Blobs, secret: Uint8Array, connectors: string | undefined): Store {
+function closable(store: Omit<Store, 'close'>): Store {
+  const { journal, blobs } = store;
   return {
-    connectors,
-    journal,
-    blobs,
-    secret,
+    ...store,
     async close() {
       await journal.close();
       await blobs.close();

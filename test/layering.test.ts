@@ -13,12 +13,14 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   gateway: ['core', 'engine', 'sdk', 'gen'],
   telemetry: ['core', 'schema', 'gen', 'engine/ports'],
   engine: ['core', 'schema', 'gen'],
-  rpc: ['core', 'engine', 'workers', 'gen'],
+  access: ['core', 'gen', 'engine/ports'],
+  rpc: ['core', 'engine', 'workers', 'access', 'gen'],
   sdk: ['core', 'schema', 'gen'],
   conformance: ['core', 'rpc', 'gen'],
   cli: ['sdk', 'config', 'connector-settings'],
-  config: ['core', 'gen', 'connector-settings'],
+  config: ['core', 'gen', 'connector-settings', 'access/settings'],
   'connector-settings': ['core'],
+  administration: ['access', 'core', 'engine/ports', 'journal', 'system'],
   system: ['core', 'engine/ports'],
   main: ['*'],
 };
@@ -27,6 +29,7 @@ const EXCEPTIONS: Record<string, readonly string[]> = {
   'cli/serve.ts': ['main'],
   'cli/conformance.ts': ['conformance'],
   'cli/mcp.ts': ['gateway'],
+  'cli/token-access.ts': ['administration'],
 };
 
 const root = resolve(import.meta.dirname, '..');

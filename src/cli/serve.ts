@@ -15,6 +15,9 @@ interface ServeFlags {
   readonly insecure?: boolean;
   readonly metrics?: string;
   readonly recordContent?: boolean;
+  readonly tlsCertificate?: string;
+  readonly tlsKey?: string;
+  readonly tlsClientAuthority?: string;
   readonly logLevel?: string;
   readonly shutdownGrace?: string;
   readonly resumeGrace?: string;
@@ -42,7 +45,10 @@ export function defineServe(command: Command): void {
     .option('--http <host:port|off>', 'the port for gRPC-Web, Connect and JSON (default: 127.0.0.1:7434)')
     .option('--journal <url>', 'memory: or sqlite:PATH (default: sqlite:./spindle-data/spindle.db)')
     .option('--retain <duration>', 'how long calls are kept after their end (default: 7d)')
-    .option('--insecure', 'allow an address that other machines reach, though nobody is asked who they are')
+    .option('--insecure', 'allow an address that other machines reach without TLS, or without credentials')
+    .option('--tls-certificate <file>', 'TLS on both ports: the certificate and its chain (PEM)')
+    .option('--tls-key <file>', 'its key (PEM)')
+    .option('--tls-client-authority <file>', 'ask clients for a certificate of this authority (PEM)')
     .option('--metrics <host:port|off>', 'a port with /metrics for Prometheus (default: none)')
     .option('--record-content', 'put arguments and results into spans, redacted and capped')
     .option('--log-level <level>', 'info, warn, error or silent (default: info)')
@@ -55,20 +61,15 @@ export function defineServe(command: Command): void {
 }
 
 async function serve(flags: ServeFlags): Promise<void> {
-  const { config: file, json = false, logLevel, shutdownGrace, resumeGrace, recordContent, ...rest } = flags;
+  const { config: file, json = false, ...rest } = flags;
+  // An option has the name of its setting, written as options are.
+  const settings = Object.entries(rest).map(([name, value]) => [
+    name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    value,
+  ]);
   const warnings: string[] = [];
-  const config = configured(
-    {
-      file,
-      flags: {
-        ...rest,
-        log_level: logLevel,
-        shutdown_grace: shutdownGrace,
-        resume_grace: resumeGrace,
-        record_content: recordContent,
-      },
-    },
-    (warning) => warnings.push(warning),
+  const config = configured({ file, flags: Object.fromEntries(settings) }, (warning) =>
+    warnings.push(warning),
   );
   const signals = listenForSignals();
   const { createEngine, openLog, StartError } = await import('../main.ts');
@@ -83,6 +84,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   let engine: RunningEngine;
   try {
     const { listen, http, journal, insecure, retry, resumeGraceMs, retainMs } = config;
+    const { serverTls, certificates, jwt } = config;
     engine = await createEngine({
       ...(listen === undefined ? {} : { listen }),
       ...(http === undefined ? {} : { http }),
@@ -95,6 +97,9 @@ async function serve(flags: ServeFlags): Promise<void> {
       ),
       providers: config.providers,
       agents: config.agents,
+      ...(serverTls === undefined ? {} : { tls: serverTls }),
+      ...(certificates === undefined ? {} : { certificates }),
+      ...(jwt === undefined ? {} : { jwt }),
       insecure,
       telemetry: telemetryOf(config),
       observer,

@@ -1,7 +1,6 @@
 import { hostname } from 'node:os';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
-import { DEFAULT_ADDRESS } from '../sdk/index.ts';
 import {
   createWorker,
   SpindleError,
@@ -9,8 +8,14 @@ import {
   type Worker,
   type WorkerStatus,
 } from '../sdk/worker/index.ts';
-import { CommandError, reportWarning } from './command-error.ts';
-import { addConnectionOptions, type ConnectionFlags, commandErrorOf, configured } from './connection.ts';
+import { CommandError } from './command-error.ts';
+import {
+  addConnectionOptions,
+  type ConnectionFlags,
+  commandErrorOf,
+  configuredConnection,
+  connectOptionsOf,
+} from './connection.ts';
 import { EXIT } from './exit-code.ts';
 import { exportedTools } from './exported-tools.ts';
 import { countOption } from './option-value.ts';
@@ -55,15 +60,13 @@ export function defineWorker(command: Command): void {
 }
 
 async function work(file: string, flags: WorkerFlags): Promise<void> {
+  const connection = connectOptionsOf(configuredConnection(flags));
+  const { address } = connection;
   const json = flags.json === true;
-  const { address = DEFAULT_ADDRESS } = configured(
-    { file: flags.config, flags: { address: flags.address } },
-    (warning) => reportWarning(warning, json),
-  );
   const name = flags.name ?? `${basename(file)}@${hostname()}`;
   const entries = await exportedTools(file);
   const worker = makeWorker(file, {
-    address,
+    ...connection,
     name,
     tools: entries,
     onStatus: (status) => tell(status, address, json),

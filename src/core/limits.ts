@@ -274,6 +274,8 @@ export const WAL_RESERVE_BYTES = 16 * MIB;
 export const INDEX_CHECK_MS = 2;
 /** … and how long it then leaves them alone. */
 export const INDEX_CHECK_PAUSE_MS = 20;
+/** Sessions that one page of a tenant's list looks at: some 5 ms, for which appends wait. */
+export const SCANNED_SESSIONS = 5_000;
 /** Sessions that are read at once during recovery. They travel together, and memory holds two lots of their logs. */
 export const RECOVERY_READS = 256;
 /** What the memory blob store keeps; beyond it `put` is refused. */
@@ -334,6 +336,24 @@ export const MAX_LOCAL_QUOTE_CHARS = 2_000;
 export const MAX_LOCAL_ROWS = 20;
 /** Compiled schemas that the local model keeps; they are compiled again when they are needed. */
 export const MAX_LOCAL_SCHEMAS = 200;
+// Access (section 9).
+
+/** Tokens that are kept, with those that have ended; beyond it, ended ones go, the oldest first. */
+export const MAX_TOKENS = 10_000;
+/** How often a stream whose credential has ended looks whether its worker has settled what it held. */
+export const SETTLED_RECHECK_MS = 100;
+/** Certificates, and tokens of an issuer, that are remembered with whose they are; others are looked at anew. */
+export const MAX_CACHED_IDENTITIES = 10_000;
+/** Signatures that are verified at once: whoever sends bad ones waits for nobody else's processor. */
+export const MAX_VERIFICATIONS = 64;
+/** How long an issuer has to say its keys. */
+export const JWKS_TIMEOUT_MS = 5_000;
+/** How soon the keys of an issuer are read again for a token that none of them signed. */
+export const JWKS_RECHECK_MS = 30_000;
+/** How often the files of certificates are looked at for a change. */
+export const TLS_RECHECK_MS = 5_000;
+/** What globs of one credential may have together: they are on record with every call that it makes. */
+export const MAX_GLOBS_CHARS = 4 * KIB;
 
 // Telemetry (8).
 

@@ -11,6 +11,12 @@ export type RefusalReason =
   | 'protocol_error'
   /** The stream's first frame did not come in time. */
   | 'hello_timeout'
+  /** No credential, or none that this engine knows (9.2). */
+  | 'unauthenticated'
+  /** The credential was good until it expired or was revoked (9.2). */
+  | 'credential_expired'
+  /** The keys of the issuer of credentials cannot be read, so nobody knows whether this one is good (9.2). */
+  | 'issuer_unavailable'
   | 'call_not_found'
   | 'blob_not_found'
   | 'session_not_found'
@@ -24,11 +30,12 @@ export type RefusalReason =
   | 'turn_already_active'
   /** The model cannot be called as the engine is configured. */
   | 'model_unavailable'
+  | 'token_not_found'
   /** The call id names another call: other name, or other argument bytes (4.12). */
   | 'call_id_conflict'
   /** The call is neither open nor dispatched, or its attempt is another one (4.9). */
   | 'call_not_open'
-  /** Only the party that the call waits for may settle it (4.9). */
+  /** The caller's credential does not give it this right (9.2), or the call waits for somebody else (4.9). */
   | 'not_permitted'
   /** A named limit of core/limits.ts is reached. Trying later may help. */
   | 'overloaded'
@@ -50,6 +57,8 @@ export interface Refusal {
   readonly message: string;
   /** Facts for programs: the id, the field, the limit. */
   readonly metadata?: Readonly<Record<string, string>>;
+  /** When the same request may succeed, in milliseconds from now, where that is known better than RETRY_AFTER_MS. */
+  readonly retryAfterMs?: number;
 }
 
 /** A value, or the reason why there is none. */

@@ -14,7 +14,9 @@ import type {
 import { type Call, lastLease } from '../core/call.ts';
 import { DEFAULT_CALLS, MAX_PAGE_SIZE, MAX_RESULT_BYTES, MESSAGE_OVERHEAD_BYTES } from '../core/limits.ts';
 import { accepted, type Outcome, refused } from '../core/refusal.ts';
+import { seesTenant } from '../core/rights.ts';
 import { directCallOf, directCallSession, type Session } from '../core/session.ts';
+import { standingOf } from '../core/settler.ts';
 import { readFailure, readResult } from './answers.ts';
 import type { Shared } from './engine.ts';
 import type { SessionKey } from './ports.ts';
@@ -55,11 +57,21 @@ export function createCalls(shared: Shared): Calls {
   /** The call that a caller may see. Somebody else's is as unknown as one that does not exist (9.3). */
   const visible = (session: Session | undefined, caller: Caller, { callId }: CallRef): Outcome<Call> => {
     const call = session?.calls.get(callId);
-    if (call?.caller?.subject === caller.subject) return accepted(call);
-    return refused('call_not_found', `there is no call ${JSON.stringify(callId)}`, { call_id: callId });
+    const own = call?.caller?.subject === caller.subject;
+    if (call !== undefined && (own || seesTenant(caller))) return accepted(call);
+    return notFound(callId);
   };
 
-  const open = async (caller: Caller, ref: CallRef): Promise<Outcome<SessionRunner>> => {
+  /** The call that a caller may settle, or why it may not (4.9). */
+  const settleable: typeof visible = (session, caller, { callId }) => {
+    const call = session?.calls.get(callId);
+    const standing = call === undefined ? 'stranger' : standingOf(caller, call);
+    if (call !== undefined && standing === 'settler') return accepted(call);
+    if (standing === 'onlooker') return refused('not_permitted', ANOTHER_SETTLES, { call_id: callId });
+    return notFound(callId);
+  };
+
+  const open = async (caller: Caller, ref: CallRef, mayFind = visible): Promise<Outcome<SessionRunner>> => {
     const key = keyOf(caller, ref);
     const fault = idFault('call_id', ref.callId);
     if (fault !== undefined) return refused('invalid_request', fault);
@@ -69,7 +81,7 @@ export function createCalls(shared: Shared): Calls {
       await send(runner, { kind: 'tick', at: clock.now(), draw: random.draw(), heard: runner.heard });
       runner = await sessions.open(key);
     }
-    const call = visible(runner?.session, caller, ref);
+    const call = mayFind(runner?.session, caller, ref);
     if (call.ok && runner !== undefined) return accepted(runner);
     if (runner !== undefined) sessions.release(runner);
     return call.ok ? refused('call_not_found', 'there is no such call') : call;
@@ -87,10 +99,14 @@ export function createCalls(shared: Shared): Calls {
    * One damaged call must not hide the others of a list. What leads to a call has no checksum, and its log has one:
    * a call is listed only for those that its log names.
    */
-  const listed = async (key: SessionKey, subject: string, name = ''): Promise<CallMessage | undefined> => {
+  const listed = async (
+    key: SessionKey,
+    subject: string | undefined,
+    name = '',
+  ): Promise<CallMessage | undefined> => {
     try {
       const [call] = (await sessions.read(key))?.calls.values() ?? [];
-      if (call === undefined || call.caller?.subject !== subject) return undefined;
+      if (call === undefined || (subject !== undefined && call.caller?.subject !== subject)) return undefined;
       return name === '' || call.name === name ? callMessage(key.sessionId, call, clock.now()) : undefined;
     } catch (error) {
       if (shared.refuse(error)?.reason !== 'session_damaged') throw error;
@@ -115,7 +131,8 @@ export function createCalls(shared: Shared): Calls {
     async list(caller, { pageSize, pageToken, onlyUnfinished, name }) {
       if (pageSize > MAX_PAGE_SIZE)
         return refused('invalid_request', `page_size must be at most ${MAX_PAGE_SIZE}`);
-      const { tenant, subject } = caller;
+      const { tenant } = caller;
+      const subject = seesTenant(caller) ? undefined : caller.subject;
       const query = {
         tenant,
         kind: 'call',
@@ -145,7 +162,7 @@ export function createCalls(shared: Shared): Calls {
     },
 
     async settle(caller, { sessionId, callId, attempt, outcome }) {
-      const found = await open(caller, { sessionId, callId });
+      const found = await open(caller, { sessionId, callId }, settleable);
       if (!found.ok) return found;
       const runner = found.value;
       const call = runner.session.calls.get(callId);
@@ -209,6 +226,13 @@ export function createCalls(shared: Shared): Calls {
     settle: guarded(unguarded.settle),
     cancel: guarded(unguarded.cancel),
   };
+}
+
+const ANOTHER_SETTLES =
+  'the call waits for somebody else: a deferred one for a worker of its tool or an operator, a client-side one for its owner';
+
+function notFound(callId: string) {
+  return refused('call_not_found', `there is no call ${JSON.stringify(callId)}`, { call_id: callId });
 }
 
 /** What a list says of a call whose record cannot be read: its id, and no claim about what it did (7.4). */

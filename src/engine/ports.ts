@@ -3,6 +3,7 @@
  * same implementations, or with simulated ones.
  */
 import type { AgentConfig } from '../../gen/spindle/v1/agent_pb.ts';
+import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
 import type { Delta } from '../../gen/spindle/v1/message_pb.ts';
 import type { Progress } from '../../gen/spindle/v1/progress_pb.ts';
@@ -17,7 +18,8 @@ import type {
   Reject,
 } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { TraceOrigin } from '../core/activity.ts';
-import type { RefusalReason } from '../core/refusal.ts';
+import type { Outcome, RefusalReason } from '../core/refusal.ts';
+import type { GrantedRole } from '../core/rights.ts';
 import type { Instant } from '../core/time.ts';
 import type { Definition } from '../schema/definition.ts';
 
@@ -95,7 +97,8 @@ export interface JournalFault extends Error {
 export interface ListQuery {
   readonly tenant: string;
   readonly kind: SessionHead['kind'];
-  readonly subject: string;
+  /** Undefined: everybody's of the tenant. Such a page may hold fewer, or none, and have a next one all the same. */
+  readonly subject: string | undefined;
   readonly name?: string;
   readonly onlyUnfinished: boolean;
   /** Where an earlier page left off. */
@@ -196,6 +199,72 @@ export interface Blobs {
    */
   collect(query: CollectQuery): AsyncIterable<Collected>;
   close(): Promise<void>;
+}
+
+/** How long a credential is good for, for streams that would outlive it. */
+export interface Lifetime {
+  readonly over: boolean;
+  /** Calls back once, when it is over: at its expiry, or at once when it is revoked. The result stops waiting. */
+  whenOver(ended: () => void): () => void;
+}
+
+/** Who asks. */
+export interface Identity {
+  /** Shared by all requests of a credential: never changed. */
+  readonly caller: Caller;
+  /** Absent for whoever is not asked for a credential, and for certificates, which end with their connection. */
+  readonly lifetime?: Lifetime;
+}
+
+/** A client's certificate that an authority of ours has signed. */
+export interface ClientCertificate {
+  /** SHA-256 of the certificate, as lower-case hexadecimal digits without colons. */
+  readonly fingerprint: string;
+  /** The common name of its subject; empty where it has none. */
+  readonly commonName: string;
+  /** Its subject alternative names as Node writes them: `DNS:worker.example`, `URI:spiffe://example/worker`. */
+  readonly alternativeNames: readonly string[];
+  readonly validTo: Instant;
+}
+
+/** What a request brings to prove who asks (9.2). */
+export interface Presented {
+  /** The `authorization` header or metadata. */
+  readonly authorization: string | undefined;
+  /** Looked at only where certificates are configured: it costs a copy. */
+  certificate(): ClientCertificate | undefined;
+}
+
+/** Says who asks, for every request of either port. A promise only where a signature has to be verified. */
+export interface Credentials {
+  authenticate(presented: Presented): Outcome<Identity> | Promise<Outcome<Identity>>;
+}
+
+/** What is kept of a token: never its secret. */
+export interface TokenRecord {
+  readonly id: string;
+  /** SHA-256 of the secret, which has 256 random bits, so that no slower hash is needed. 32 bytes. */
+  readonly hash: Uint8Array;
+  readonly role: GrantedRole;
+  readonly tenant: string;
+  readonly subject: string;
+  /** Globs; empty: all. */
+  readonly tools: readonly string[];
+  readonly agents: readonly string[];
+  readonly createdAt: Instant;
+  /** Absent: never. */
+  readonly expiresAt?: Instant;
+  /** Absent: it was not revoked. */
+  readonly revokedAt?: Instant;
+}
+
+/** Where tokens are kept. Few, and read at the start. Rejects with a JournalFault. */
+export interface TokenStore {
+  /** All of them, oldest first. */
+  load(): Promise<readonly TokenRecord[]>;
+  /** Resolves when the record is durable, in the place of an older one with its id. */
+  put(record: TokenRecord): Promise<void>;
+  remove(id: string): Promise<void>;
 }
 
 export interface Clock {

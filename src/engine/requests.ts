@@ -5,6 +5,7 @@ import type { RequestCall } from '../core/command.ts';
 import { MAX_UNFINISHED_CALLS, MAX_WATCHERS } from '../core/limits.ts';
 import { nearestNames } from '../core/nearest-names.ts';
 import { type Refusal, refused } from '../core/refusal.ts';
+import { namesTool } from '../core/rights.ts';
 import { directCallSession } from '../core/session.ts';
 import type { Instant } from '../core/time.ts';
 import type { Calls } from './calls.ts';
@@ -36,7 +37,10 @@ export function createRequests(shared: Shared): Calls['request'] {
   const commandFor = (caller: Caller, request: CallToolRequest, callId: string): Waiting['command'] => {
     const now = clock.now();
     const offered = (): string[] =>
-      workers.served(caller.tenant).map(({ definition }) => definition.tool.name);
+      workers
+        .served(caller.tenant)
+        .map(({ definition }) => definition.tool.name)
+        .filter((name) => namesTool(caller, name));
     return requestCommand({
       request,
       callId,
@@ -59,9 +63,10 @@ export function createRequests(shared: Shared): Calls['request'] {
   };
 
   /** Why a request is not even looked at; undefined where it is. */
-  const refusalOf = (request: CallToolRequest, key: SessionKey): Refusal | undefined => {
+  const refusalOf = (caller: Caller, request: CallToolRequest, key: SessionKey): Refusal | undefined => {
     const fault = requestFault(request);
     if (fault !== undefined) return refused('invalid_request', fault).refusal;
+    if (!namesTool(caller, request.name)) return notNamed(request.name);
     if (shared.stopping !== undefined) return shared.stopping;
     if (sessions.live(key) !== undefined || sessions.count(key.tenant) < MAX_UNFINISHED_CALLS)
       return undefined;
@@ -122,7 +127,7 @@ export function createRequests(shared: Shared): Calls['request'] {
     const { watcher, stop } = stoppable(given, (stopped) => sessions.live(key)?.unwatch(stopped));
     const key = { tenant: caller.tenant, sessionId: directCallSession(callId) };
     const live = sessions.live(key);
-    const refusal = refusalOf(request, key);
+    const refusal = refusalOf(caller, request, key);
     if (refusal !== undefined) refuse({ key, command: { ...request, callId }, watcher }, refusal);
     else if (live !== undefined) {
       const waiting = { key, command: commandFor(caller, request, callId), watcher };
@@ -134,6 +139,10 @@ export function createRequests(shared: Shared): Calls['request'] {
 
 /** How many names an error about an unknown one suggests. */
 const NEAREST_NAMES = 3;
+
+function notNamed(tool: string): Refusal {
+  return refused('not_permitted', `your credential does not name the tool ${tool}`, { tool }).refusal;
+}
 
 const NOT_RETAINED = refused(
   'call_not_found',

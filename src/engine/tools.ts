@@ -7,9 +7,10 @@ import type {
   SearchToolsResponse,
 } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { ListToolsResponseSchema, SearchToolsResponseSchema } from '../../gen/spindle/v1/tool_service_pb.ts';
+import { matchesGlob } from '../core/globs.ts';
 import { DEFAULT_MATCHES, DEFAULT_TOOLS, MAX_GLOBS, MAX_PAGE_SIZE, MAX_QUERY_CHARS } from '../core/limits.ts';
 import { accepted, type Outcome, refused } from '../core/refusal.ts';
-import { matchesGlob } from './globs.ts';
+import { namesTool } from '../core/rights.ts';
 import type { Workers } from './ports.ts';
 import { searchTools } from './search.ts';
 
@@ -21,7 +22,7 @@ export interface Tools {
 
 export function createTools(workers: Workers): Tools {
   return {
-    list({ tenant }, { names, pageSize, pageToken }) {
+    list(caller, { names, pageSize, pageToken }) {
       if (names.length > MAX_GLOBS) return refused('invalid_request', `names may hold ${MAX_GLOBS} globs`);
       if (pageSize > MAX_PAGE_SIZE)
         return refused('invalid_request', `page_size must be at most ${MAX_PAGE_SIZE}`);
@@ -29,7 +30,8 @@ export function createTools(workers: Workers): Tools {
       if (tokenOf(after) !== pageToken)
         return refused('invalid_request', 'page_token is not from an answer to ListTools');
       const matching = workers
-        .served(tenant)
+        .served(caller.tenant)
+        .filter(({ definition: { tool } }) => namesTool(caller, tool.name))
         .filter(
           ({ definition: { tool } }) =>
             names.length === 0 || names.some((glob) => matchesGlob(glob, tool.name)),
@@ -50,12 +52,15 @@ export function createTools(workers: Workers): Tools {
         }),
       );
     },
-    search({ tenant }, { query, maxMatches }) {
+    search(caller, { query, maxMatches }) {
       if (query.length > MAX_QUERY_CHARS)
         return refused('invalid_request', `query may have ${MAX_QUERY_CHARS} characters`);
       if (maxMatches > MAX_PAGE_SIZE)
         return refused('invalid_request', `max_matches must be at most ${MAX_PAGE_SIZE}`);
-      const offered = workers.served(tenant).map(({ definition }) => definition.tool);
+      const offered = workers
+        .served(caller.tenant)
+        .map(({ definition }) => definition.tool)
+        .filter(({ name }) => namesTool(caller, name));
       const { tools, leftOut } = searchTools(offered, query, maxMatches === 0 ? DEFAULT_MATCHES : maxMatches);
       return accepted(create(SearchToolsResponseSchema, { tools: [...tools], leftOut }));
     },

@@ -8,6 +8,7 @@ import {
   MAX_GATEWAY_SESSIONS,
   MAX_MESSAGE_BYTES,
 } from '../core/limits.ts';
+import { credentialOf } from '../core/rights.ts';
 import type { Instant } from '../core/time.ts';
 import type { Clock, Observer, Random } from '../engine/ports.ts';
 import { createEventStore } from './event-store.ts';
@@ -146,7 +147,10 @@ export function createHttpGateway(options: HttpGatewayOptions): HttpGateway {
 }
 
 function isSame(one: Caller, other: Caller): boolean {
-  return one.tenant === other.tenant && one.subject === other.subject;
+  // Another credential of the same subject may have other rights than those by which the session was opened.
+  return (
+    one.tenant === other.tenant && one.subject === other.subject && credentialOf(one) === credentialOf(other)
+  );
 }
 
 function refuse(response: ServerResponse, status: number, code: number, message: string): void {

@@ -26,5 +26,5 @@ export function decodeCursor(query: ListQuery, cursor: string): number | undefin
 }
 
 function checksum({ tenant, kind, subject, name, onlyUnfinished }: ListQuery, position: number): number {
-  return crc32(JSON.stringify([tenant, kind, subject, name ?? null, onlyUnfinished, position]));
+  return crc32(JSON.stringify([tenant, kind, subject ?? null, name ?? null, onlyUnfinished, position]));
 }

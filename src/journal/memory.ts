@@ -182,7 +182,17 @@ export function createMemoryJournal({
       checkLimit(query.limit);
       const before = query.cursor === undefined ? Infinity : decodeCursor(query, query.cursor);
       if (before === undefined) return undefined;
-      const shelf = tenants.get(query.tenant)?.shelves.get(`${query.kind}:${query.subject}`);
+      const tenant = tenants.get(query.tenant);
+      if (query.subject === undefined) {
+        const logs = [...(tenant?.logs.values() ?? [])].filter(
+          ({ head, position }) => head.kind === query.kind && position < before,
+        );
+        return page(
+          query,
+          logs.sort((left, right) => right.position - left.position),
+        );
+      }
+      const shelf = tenant?.shelves.get(`${query.kind}:${query.subject}`);
       return shelf === undefined ? { sessionIds: [] } : page(query, shelf.newestFirst(before));
     },
 

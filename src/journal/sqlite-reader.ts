@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { KEYS_PER_PAGE, READ_PAGE_BYTES } from '../core/limits.ts';
+import { KEYS_PER_PAGE, READ_PAGE_BYTES, SCANNED_SESSIONS } from '../core/limits.ts';
 import type { ListQuery } from '../engine/ports.ts';
 import { eventChecksum, sessionSeed } from './checksum.ts';
 import { JournalError } from './journal-error.ts';
@@ -28,6 +28,10 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
      WHERE unfinished = 1 AND id > ? ORDER BY id LIMIT ${KEYS_PER_PAGE}`,
   );
   const selectIds = prepareLists(database);
+  const scan = database.prepare(
+    `SELECT id, tenant, session_id, kind, name, unfinished FROM sessions
+     WHERE id < ? ORDER BY id DESC LIMIT ?`,
+  );
 
   function readEvents({ key, afterSequence, from }: ReadQuery): EventPage {
     const { tenant, sessionId } = key;
@@ -78,6 +82,7 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
 
   function readIds(query: ListQuery, beforePosition = Number.MAX_SAFE_INTEGER): IdPage {
     const { tenant, kind, subject, name, limit } = query;
+    if (subject === undefined) return scanIds(query, beforePosition);
     const statement = selectIds(query);
     // One more than asked for tells whether another page follows.
     const owner = name === undefined ? [tenant, kind, subject] : [tenant, kind, subject, name];
@@ -87,6 +92,26 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
       sessionIds: shown.map((row) => String(row['session_id'])),
       nextPosition: rows.length > limit ? Number(shown.at(-1)?.['id']) : undefined,
     };
+  }
+
+  /**
+   * No index holds the sessions of a tenant in order: each would cost every new call something, and operators list
+   * rarely. So a page looks at this many sessions, whoever's they are, and the next one goes on behind them.
+   */
+  function scanIds({ tenant, kind, name, onlyUnfinished, limit }: ListQuery, beforePosition: number): IdPage {
+    const rows = scan.all(beforePosition, SCANNED_SESSIONS);
+    const sessionIds: string[] = [];
+    for (const row of rows) {
+      const wanted =
+        row['tenant'] === tenant &&
+        row['kind'] === kind &&
+        (name === undefined || row['name'] === name) &&
+        (!onlyUnfinished || row['unfinished'] === 1);
+      if (wanted) sessionIds.push(String(row['session_id']));
+      if (sessionIds.length === limit) return { sessionIds, nextPosition: Number(row['id']) };
+    }
+    const last = rows.length < SCANNED_SESSIONS ? undefined : Number(rows.at(-1)?.['id']);
+    return { sessionIds, nextPosition: last };
   }
 
   return { readEvents, readUnfinished, readIds };

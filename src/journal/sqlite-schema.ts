@@ -12,6 +12,7 @@ export const APPLICATION_ID = 0x5350444c;
  * - `removed_sessions`: sessions that are gone already, whose events still go.
  * - `blob_references`: what the events of a session refer to.
  * - `definition_references`: the sessions up to this one may name the definition.
+ * - `tokens`: who may connect. Globs are arrays of JSON.
  *
  * What brings a journal from one version of the schema to the next; `PRAGMA user_version` counts those that
  * were applied. An entry never changes once it was released: a change of the schema is one more entry.
@@ -66,6 +67,20 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (tenant, digest)
   ) STRICT, WITHOUT ROWID;
   INSERT INTO definition_references SELECT '', '', max(id) FROM sessions HAVING max(id) IS NOT NULL;
+  `,
+  `
+  CREATE TABLE tokens (
+    id TEXT PRIMARY KEY,
+    hash BLOB NOT NULL,
+    role TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    tools TEXT NOT NULL,
+    agents TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    expires_at REAL,
+    revoked_at REAL
+  ) STRICT;
   `,
 ];
 

@@ -13,6 +13,7 @@ import { createIndexCheck } from './sqlite-index-check.ts';
 import { createSqlitePruner } from './sqlite-pruner.ts';
 import { createSqliteReader } from './sqlite-reader.ts';
 import { createSqliteReferences } from './sqlite-references.ts';
+import { createSqliteTokens } from './sqlite-tokens.ts';
 import { createSqliteWriter } from './sqlite-writer.ts';
 import type {
   EventPage,
@@ -30,6 +31,7 @@ function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions
   const writer = createSqliteWriter(database, references, options);
   const pruner = createSqlitePruner(database, references, options.path);
   const reader = createSqliteReader(database, options.path);
+  const tokens = createSqliteTokens(database, options.path);
 
   const check = createIndexCheck(database, options.path);
   let checking: NodeJS.Timeout | undefined;
@@ -90,6 +92,14 @@ function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions
         return { kind: 'pruned', pruned: pruner.prune(question.query) };
       case 'unreferenced':
         return { kind: 'digests', digests: references.unreferenced(question.tenant, question.digests) };
+      case 'load_tokens':
+        return { kind: 'tokens', tokens: tokens.load() };
+      case 'put_token':
+        tokens.put(question.record);
+        return { kind: 'done' };
+      case 'remove_token':
+        tokens.remove(question.id);
+        return { kind: 'done' };
       case 'close':
         clearTimeout(checking);
         database.close();
@@ -107,8 +117,8 @@ function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions
       if (question.kind === 'commit' || question.kind === 'prune') writer.checkpoint();
       if (question.kind === 'close') port.close();
     } catch (error) {
-      // A full disk while pruning is certain, and passes.
-      const isPassing = question.kind === 'prune' && error instanceof JournalError && error.kind === 'full';
+      // A full disk is certain, and passes; the writer tells its calls of one in its answer.
+      const isPassing = error instanceof JournalError && error.kind === 'full';
       if (WRITING.has(question.kind) && !isPassing) {
         end(error instanceof JournalError ? error : failedCommit(error, options.path));
       } else {
@@ -126,7 +136,13 @@ function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions
 const MAX_COPIED_BYTES = 16 * 1024;
 
 /** After one of these failed, nobody knows what is on disk (7.4). */
-const WRITING: ReadonlySet<ThreadQuestion['kind']> = new Set(['commit', 'prune', 'close']);
+const WRITING: ReadonlySet<ThreadQuestion['kind']> = new Set([
+  'commit',
+  'prune',
+  'put_token',
+  'remove_token',
+  'close',
+]);
 
 function send(port: MessagePort, message: ThreadMessage): void {
   const pages = message.kind === 'answer' && message.answer.kind === 'events' ? message.answer.pages : [];

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { JOURNAL_RESERVE_BYTES } from '../core/limits.ts';
-import type { Append, Digest, Journal, Observer, SessionKey } from '../engine/ports.ts';
+import type { Append, Digest, Journal, Observer, SessionKey, TokenStore } from '../engine/ports.ts';
 import { checkAppend, checkKey, checkLimit, endOf } from './check-append.ts';
 import { type EncodedAppend, packCommit } from './commit-batch.ts';
 import { createCommitQueue } from './commit-queue.ts';
@@ -24,6 +24,11 @@ export interface SqliteJournalOptions {
   readonly start?: typeof startThread;
 }
 
+/** A journal whose file also holds the tokens. */
+export interface SqliteJournal extends Journal {
+  readonly tokens: TokenStore;
+}
+
 /**
  * A journal in a file of SQLite, which one engine has at a time (7.3). Rejects with a JournalError.
  *
@@ -32,7 +37,7 @@ export interface SqliteJournalOptions {
  * append was written: SQLite reports a full disk before the commit counts. After any other failure of a commit
  * nobody knows, so every append, read and list rejects with 'failed' from then on.
  */
-export async function openSqliteJournal(options: SqliteJournalOptions): Promise<Journal> {
+export async function openSqliteJournal(options: SqliteJournalOptions): Promise<SqliteJournal> {
   const { observer, maxBytes, reserveBytes = JOURNAL_RESERVE_BYTES, start = startThread } = options;
   const path = resolve(options.path);
   const worker: Worker = start({ path, maxBytes, reserveBytes });
@@ -40,7 +45,7 @@ export async function openSqliteJournal(options: SqliteJournalOptions): Promise<
   return createJournal(path, thread);
 }
 
-function createJournal(path: string, thread: JournalThread): Journal {
+function createJournal(path: string, thread: JournalThread): SqliteJournal {
   let closing: Promise<void> | undefined;
   const readPage = createReadQueue(thread);
   const queue = createCommitQueue(path, async (calls) => {
@@ -86,7 +91,25 @@ function createJournal(path: string, thread: JournalThread): Journal {
     }
   }
 
+  const tokens: TokenStore = {
+    async load() {
+      rejectWhenEnded();
+      const answer = await thread.ask({ kind: 'load_tokens' });
+      return answer.kind === 'tokens' ? answer.tokens : misunderstood(answer);
+    },
+    async put(record) {
+      rejectWhenEnded();
+      await thread.ask({ kind: 'put_token', record });
+    },
+    async remove(id) {
+      rejectWhenEnded();
+      await thread.ask({ kind: 'remove_token', id });
+    },
+  };
+
   return {
+    tokens,
+
     async append(batch) {
       rejectWhenEnded();
       if (batch.length === 0) return [];

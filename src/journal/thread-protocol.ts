@@ -1,4 +1,12 @@
-import type { Digest, JournalErrorKind, ListQuery, Pruned, PruneQuery, SessionKey } from '../engine/ports.ts';
+import type {
+  Digest,
+  JournalErrorKind,
+  ListQuery,
+  Pruned,
+  PruneQuery,
+  SessionKey,
+  TokenRecord,
+} from '../engine/ports.ts';
 
 /** What the journal and its thread say to each other. Everything is plain data: it is cloned or transferred. */
 export interface ThreadOptions {
@@ -30,6 +38,9 @@ export type ThreadQuestion =
   | { readonly kind: 'list'; readonly query: ListQuery; readonly beforePosition: number | undefined }
   | { readonly kind: 'prune'; readonly query: PruneQuery }
   | { readonly kind: 'unreferenced'; readonly tenant: string; readonly digests: readonly Digest[] }
+  | { readonly kind: 'load_tokens' }
+  | { readonly kind: 'put_token'; readonly record: TokenRecord }
+  | { readonly kind: 'remove_token'; readonly id: string }
   | { readonly kind: 'close' };
 
 export interface ThreadRequest {
@@ -94,6 +105,8 @@ export type ThreadAnswer =
   | { readonly kind: 'ids'; readonly page: IdPage }
   | { readonly kind: 'pruned'; readonly pruned: Pruned }
   | { readonly kind: 'digests'; readonly digests: readonly Digest[] }
+  | { readonly kind: 'tokens'; readonly tokens: readonly TokenRecord[] }
+  | { readonly kind: 'done' }
   | { readonly kind: 'closed' }
   | { readonly kind: 'error'; readonly error: ThreadError };
 

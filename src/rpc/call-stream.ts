@@ -13,6 +13,7 @@ import { type Refusal, refused } from '../core/refusal.ts';
 import { TransientMap } from '../core/transient-map.ts';
 import type { Calls } from '../engine/calls.ts';
 import type { Observer } from '../engine/ports.ts';
+import { CREDENTIAL_ENDED } from './guard.ts';
 import type { Duplex, RequestContext } from './handlers.ts';
 import { traced } from './traced.ts';
 import { merge } from './update-queue.ts';
@@ -48,7 +49,7 @@ export function serveCallStream(
       }
     }
     if (halfClosed && inFlight.size === 0 && pending.length === 0) {
-      over = true;
+      leave();
       duplex.end();
     }
   };
@@ -124,12 +125,19 @@ export function serveCallStream(
     halfClosed = true;
     flush();
   });
-  duplex.onGone(() => {
+  /** A stream that is over ends the waits, never the calls (4.10). */
+  const leave = (): void => {
     over = true;
-    // A lost stream ends the waits, never the calls (4.10).
+    stopWaiting();
     for (const stop of inFlight.values()) stop();
     inFlight.clear();
-  });
+  };
+  const stopWaiting =
+    context.lifetime?.whenOver(() => {
+      leave();
+      duplex.end(CREDENTIAL_ENDED);
+    }) ?? NOT_YET;
+  duplex.onGone(leave);
 }
 
 const NOT_YET = (): void => undefined;

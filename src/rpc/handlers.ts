@@ -8,11 +8,14 @@ import type {
 } from '@bufbuild/protobuf';
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { Outcome, Refusal } from '../core/refusal.ts';
+import type { Lifetime } from '../engine/ports.ts';
 
 /** What a handler knows about a request beside its message. It knows no port and no protocol. */
 export interface RequestContext {
-  /** Who asks, as rpc/authenticate.ts found it. Shared: never changed. */
+  /** Who asks. Shared: never changed. */
   readonly caller: Caller;
+  /** How long its credential is good for; absent where that does not end. Handlers of streams in both directions end with it. */
+  readonly lifetime: Lifetime | undefined;
   /** Aborted when nobody waits any more: the peer went away, its deadline passed, or the server closes. */
   readonly signal: AbortSignal;
   /** traceparent, tracestate and baggage, as far as they are there and well formed. */

@@ -1,6 +1,7 @@
 import type { DescMethod } from '@bufbuild/protobuf';
+import type { Tls } from '../access/tls.ts';
 import { type Outcome, type Refusal, refused } from '../core/refusal.ts';
-import type { Observer } from '../engine/ports.ts';
+import type { Credentials, Observer } from '../engine/ports.ts';
 import type { McpEndpoint } from './http/mcp-route.ts';
 import type { OpenRequests } from './open-requests.ts';
 
@@ -10,6 +11,9 @@ export interface Serving {
   readonly requests: OpenRequests;
   /** What answers on the HTTP port's path for MCP; undefined where nothing does. */
   readonly mcp?: McpEndpoint | undefined;
+  readonly credentials: Credentials;
+  /** Absent: plain text. */
+  readonly tls: Tls | undefined;
 }
 
 /** Runs a handler. One that throws has a bug: the operator reads about it, the caller learns no more. */

@@ -1,8 +1,11 @@
+import type { Tls } from '../access/tls.ts';
 import { SHUTDOWN_FLUSH_MS } from '../core/limits.ts';
 import { refused } from '../core/refusal.ts';
-import type { Observer } from '../engine/ports.ts';
+import type { Credentials, Observer } from '../engine/ports.ts';
 import { type Address, formatAddress, parseAddress } from './address.ts';
+import { NO_CREDENTIALS } from './authenticate.ts';
 import { openGrpcPort } from './grpc/server.ts';
+import { guarded } from './guard.ts';
 import type { McpEndpoint } from './http/mcp-route.ts';
 import { openHttpPort } from './http/server.ts';
 import type { Serving } from './invoke.ts';
@@ -19,6 +22,10 @@ export interface ListenOptions {
   readonly observer: Observer;
   /** Answers MCP clients on the HTTP port. Left out: nobody does. */
   readonly mcp?: McpEndpoint | undefined;
+  /** Says who asks. Left out: nobody is asked (9.1). */
+  readonly credentials?: Credentials;
+  /** Left out: plain text. */
+  readonly tls?: Tls | undefined;
 }
 
 export interface Listening {
@@ -36,10 +43,12 @@ export interface Listening {
 }
 
 /** Serves the services. Rejects with an Error for the operator where an address is unreadable or taken. */
-export async function listen({ services, grpc, http, observer, mcp }: ListenOptions): Promise<Listening> {
+export async function listen(options: ListenOptions): Promise<Listening> {
+  const { grpc, http, observer, mcp, credentials = NO_CREDENTIALS, tls } = options;
+  const services = options.services.map(guarded);
   const addresses = { grpc: parsed(grpc), http: http === undefined ? undefined : parsed(http) };
   const requests = createOpenRequests();
-  const serving: Serving = { observer, requests, mcp };
+  const serving: Serving = { observer, requests, mcp, credentials, tls };
   const grpcPort = await openGrpcPort(services, serving, addresses.grpc);
   const httpPort = addresses.http && (await openBeside(grpcPort, services, serving, addresses.http));
   const ports = httpPort === undefined ? [grpcPort] : [grpcPort, httpPort];

@@ -16,6 +16,8 @@ export type Method =
       readonly handle: BidiHandler<Message, Message>;
     };
 
+export type MethodOf<K extends Method['kind']> = Extract<Method, { readonly kind: K }>;
+
 /** A service, ready to be served. */
 export interface Service {
   readonly desc: DescService;

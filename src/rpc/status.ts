@@ -26,6 +26,9 @@ const CODES: Readonly<Record<RefusalReason, Code>> = {
   malformed_message: Code.InvalidArgument,
   protocol_error: Code.InvalidArgument,
   hello_timeout: Code.DeadlineExceeded,
+  unauthenticated: Code.Unauthenticated,
+  credential_expired: Code.Unauthenticated,
+  issuer_unavailable: Code.Unavailable,
   call_not_found: Code.NotFound,
   blob_not_found: Code.NotFound,
   session_not_found: Code.NotFound,
@@ -35,6 +38,7 @@ const CODES: Readonly<Record<RefusalReason, Code>> = {
   session_id_conflict: Code.AlreadyExists,
   turn_already_active: Code.FailedPrecondition,
   model_unavailable: Code.FailedPrecondition,
+  token_not_found: Code.NotFound,
   call_id_conflict: Code.AlreadyExists,
   call_not_open: Code.FailedPrecondition,
   not_permitted: Code.PermissionDenied,
@@ -102,7 +106,7 @@ function errorInfo(refusal: Refusal): ErrorInfo {
 
 function retryInfo(refusal: Refusal): RetryInfo | undefined {
   if (!RETRYABLE.has(refusal.reason)) return undefined;
-  return create(RetryInfoSchema, { retryDelay: duration(RETRY_AFTER_MS) });
+  return create(RetryInfoSchema, { retryDelay: duration(refusal.retryAfterMs ?? RETRY_AFTER_MS) });
 }
 
 /** A message may quote an id of the request: a lone surrogate in it would make grpc-js throw in encodeURI. */

@@ -6,7 +6,7 @@ import { type Service, service } from './service.ts';
 export function workerService(streams: WorkerStreams): Service {
   return service(
     WorkerService,
-    { connect: (duplex, { caller }) => streams.serve(caller.tenant, duplex) },
+    { connect: (duplex, { caller, lifetime }) => streams.serve({ caller, lifetime }, duplex) },
     { http: false },
   );
 }

@@ -3,6 +3,12 @@
 export { type Call, CallStatus } from '../../gen/spindle/v1/call_pb.ts';
 export type { Content, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
 export type { ServedTool } from '../../gen/spindle/v1/tool_service_pb.ts';
+export {
+  type Administrator,
+  createAdministrator,
+  type TokenInfo,
+  type TokenOptions,
+} from './administrator.ts';
 export type { CallEvent } from './client/call-event.ts';
 export type {
   AnyArguments,

@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import { type Hello, type Welcome, WelcomeSchema } from '../../gen/spindle/v1/worker_service_pb.ts';
 import {
   DEFAULT_MAX_IN_FLIGHT,
@@ -9,11 +10,13 @@ import {
   SILENCE_TIMEOUT_MS,
 } from '../core/limits.ts';
 import { accepted, type Outcome, refused } from '../core/refusal.ts';
+import { ANONYMOUS } from '../core/rights.ts';
 import { duration } from '../core/time.ts';
 import { type Bindings, readBindings } from './agents.ts';
 import { helloFault, type Offers, readOffers } from './hello.ts';
 import { declaredIdOf, type Instance, type Link, processName } from './instance.ts';
 import { idleAway, instanceKey, newInstance, type Registry } from './registry.ts';
+import { withhold } from './worker-rights.ts';
 
 export interface Connected {
   readonly instance: Instance;
@@ -26,13 +29,16 @@ export interface Connected {
  */
 export async function connect(
   registry: Registry,
-  tenant: string,
+  caller: Caller,
   hello: Hello,
   link: Link,
 ): Promise<Outcome<Connected>> {
   const { options, instances } = registry;
+  const { tenant, subject } = caller;
   const fault = helloFault(hello);
   if (fault !== undefined) return refused('protocol_error', fault);
+  const withheld = withhold(caller, hello);
+  if (withheld.agents.length > 0) return refused('not_permitted', agentsFault(withheld.agents));
   const proven = options.resumeTokens.processOf(tenant, hello.instanceId, hello.resumeToken);
   const process = proven ?? options.random.token();
   const instanceId = processName(hello.instanceId, process);
@@ -44,7 +50,8 @@ export async function connect(
   if (!instances.has(key) && instances.size >= MAX_WORKERS) {
     return refused('overloaded', `the engine has ${MAX_WORKERS} workers, which is its limit`);
   }
-  const offers = readOffers(hello.tools, options.schemas);
+  const read = readOffers(hello.tools, options.schemas);
+  const offers = { ...read, refused: [...read.refused, ...withheld.tools] };
   const bindings = readBindings(hello.agents, options.schemas);
   await registry.listener.declared(tenant, offers.definitions);
 
@@ -53,10 +60,11 @@ export async function connect(
     const message = `hello.stream_number must be above ${earlier.streamNumber}, the number of the process's last stream`;
     return refused('protocol_error', message);
   }
-  if (proven === undefined) supersede(registry, tenant, hello.instanceId);
-  const instance = earlier ?? newInstance(tenant, instanceId, hello.workerName);
+  if (proven === undefined) supersede(registry, caller, hello.instanceId);
+  const instance = earlier ?? newInstance(tenant, instanceId, hello.workerName, subject);
   if (earlier !== undefined) resume(registry, instance, hello);
   else instance.declaration = registry.nextDeclaration();
+  instance.subject = subject;
   instances.set(key, instance);
   occupy(registry, instance, hello);
   enlist(registry, instance, hello, offers, link);
@@ -68,10 +76,21 @@ export async function connect(
   });
 }
 
-/** A new process came under the name of older ones: what those held is lost (4.6). */
-function supersede(registry: Registry, tenant: string, declaredId: string): void {
+/** The engine has no frame to refuse a binding by name, so the stream is refused. */
+function agentsFault(agents: readonly string[]): string {
+  return `the credential of this worker does not name the agent ${agents.join(', ')}; leave it out, or ask for another`;
+}
+
+/**
+ * A new process came under the name of older ones: what those held is lost (4.6). Only of the same subject's, so
+ * that no worker ends what another credential's workers do.
+ */
+function supersede(registry: Registry, { tenant, subject }: Caller, declaredId: string): void {
   for (const earlier of [...registry.instances.values()]) {
     if (earlier.tenant !== tenant || declaredIdOf(earlier) !== declaredId) continue;
+    // Whose one was that an earlier process of the engine knew, nobody remembers: where callers differ, its grace ends it.
+    if (earlier.subject !== subject && (earlier.subject !== undefined || subject !== ANONYMOUS.subject))
+      continue;
     const { link } = earlier;
     registry.remove(earlier);
     link?.replace();

@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import {
   DrainReplySchema,
   type Heartbeat,
@@ -24,6 +25,7 @@ import { offer } from './connect.ts';
 import { capacityFault, readOffers, toolsFault } from './hello.ts';
 import type { Instance, Link } from './instance.ts';
 import type { Registry } from './registry.ts';
+import { withhold } from './worker-rights.ts';
 
 /** Takes the frames of a connected worker, one at a time. */
 export type FrameHandler = (frame: WorkerFrame) => void;
@@ -32,6 +34,8 @@ export interface FrameHandlerOptions {
   readonly registry: Registry;
   readonly instance: Instance;
   readonly link: Link;
+  /** Whose credential says what the worker may offer. */
+  readonly caller: Caller;
   /** Ends the stream: the worker broke the protocol (5.12). */
   readonly fail: (message: string) => void;
   /** Ends the stream for another reason. */
@@ -44,6 +48,7 @@ export function createFrameHandler({
   registry,
   instance,
   link,
+  caller,
   fail,
   close,
   onAnswer,
@@ -102,9 +107,11 @@ export function createFrameHandler({
   /** Declarations one after the other: the last one stays in force, however long storing each of them takes. */
   let declared: Promise<void> = Promise.resolve();
 
-  const setTools = async ({ tools }: SetTools): Promise<void> => {
+  const setTools = async (frame: SetTools): Promise<void> => {
     if (instance.link !== link) return;
-    const offers = readOffers(tools, schemas);
+    const withheld = withhold(caller, frame);
+    const read = readOffers(frame.tools, schemas);
+    const offers = { ...read, refused: [...read.refused, ...withheld.tools] };
     await listener.declared(tenant, offers.definitions);
     if (instance.link !== link) return;
     instance.declaration = registry.nextDeclaration();

@@ -10,6 +10,8 @@ import type { Outbox } from './outbox.ts';
  */
 export interface Instance {
   readonly tenant: string;
+  /** Who opened its newest stream; undefined until one has, where an earlier process of the engine knew it. */
+  subject: string | undefined;
   /** Names the process: what its hello says, and behind a tilde what no other process has (5.5). */
   readonly instanceId: string;
   workerName: string;

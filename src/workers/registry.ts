@@ -248,9 +248,15 @@ export function createRegistry(options: RegistryOptions): Registry {
   return registry;
 }
 
-export function newInstance(tenant: string, instanceId: string, workerName: string): Instance {
+export function newInstance(
+  tenant: string,
+  instanceId: string,
+  workerName: string,
+  subject?: string,
+): Instance {
   return {
     tenant,
+    subject,
     instanceId,
     workerName,
     maxInFlight: 0,

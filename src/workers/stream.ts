@@ -12,6 +12,8 @@ import {
   HELLO_TIMEOUT_MS,
   MAX_MESSAGE_BYTES,
   MAX_UNREAD_ANSWERS,
+  RESUME_GRACE_MS,
+  SETTLED_RECHECK_MS,
   SHUTDOWN_GRACE_MS,
   SILENCE_TIMEOUT_MS,
   SLOW_READER_MS,
@@ -26,6 +28,7 @@ import type { Instance, Link } from './instance.ts';
 import { createOutbox } from './outbox.ts';
 import type { Registry } from './registry.ts';
 import type { Transport } from './transport.ts';
+import type { StreamOwner } from './worker-rights.ts';
 
 export interface WorkerStream {
   /** Asks the worker to reconnect elsewhere, and dispatches nothing more (5.3). */
@@ -41,11 +44,11 @@ export interface WorkerStream {
  */
 export function serveStream(
   registry: Registry,
-  tenant: string,
+  { caller, lifetime }: StreamOwner,
   transport: Transport,
   over: () => void,
 ): WorkerStream {
-  const { clock, observer, soon } = registry.options;
+  const { clock, observer, soon, resumeGraceMs = RESUME_GRACE_MS } = registry.options;
   let instance: Instance | undefined;
   let handler: FrameHandler | undefined;
   let state: 'hello' | 'connecting' | 'connected' | 'closed' = 'hello';
@@ -113,6 +116,7 @@ export function serveStream(
       observer.report('info', 'worker_left', { worker: instance?.workerName ?? '', reason });
     state = 'closed';
     for (const cancel of [...alarms]) cancel();
+    stopWaiting?.();
     if (instance?.link !== undefined && isOurs(instance)) registry.suspend(instance);
     over();
   };
@@ -140,7 +144,16 @@ export function serveStream(
     if (state === 'closed') return;
     link.ready = false;
     link.leaving = true;
-    push({ case: 'goAway', value: create(GoAwaySchema, { reason, closesAfter: duration(closesAfter) }) });
+    const wait = reason === GoAwayReason.CREDENTIAL_EXPIRED && closesAfter > 0;
+    push({
+      case: 'goAway',
+      value: create(GoAwaySchema, {
+        reason,
+        closesAfter: duration(closesAfter),
+        // Its old stream is the only one on which it can still settle what it holds.
+        ...(wait && { reconnectAfter: duration(closesAfter) }),
+      }),
+    });
     const word = GoAwayReasonSchema.value[reason]?.localName.toLowerCase();
     const end = (): void => close(`the engine sent it away: ${word}`);
     if (closesAfter === 0) end();
@@ -155,7 +168,7 @@ export function serveStream(
     state = 'connecting';
     hold('hello');
     link.streamNumber = hello.streamNumber;
-    const outcome = await connect(registry, tenant, hello, link);
+    const outcome = await connect(registry, caller, hello, link);
     // The transport may have gone while the definitions were stored.
     if (state !== 'connecting') {
       if (outcome.ok && isOurs(outcome.value.instance)) registry.suspend(outcome.value.instance);
@@ -174,7 +187,15 @@ export function serveStream(
       peer: transport.peer,
     });
     push({ case: 'welcome', value: outcome.value.welcome });
-    handler = createFrameHandler({ registry, instance, link, fail, close: refuse, onAnswer: holdBack });
+    handler = createFrameHandler({
+      registry,
+      instance,
+      link,
+      caller,
+      fail,
+      close: refuse,
+      onAnswer: holdBack,
+    });
     after(STREAM_AGE_MS * (0.9 + 0.2 * registry.options.random.draw()), () =>
       goAway(GoAwayReason.MAX_AGE, SHUTDOWN_GRACE_MS),
     );
@@ -182,6 +203,25 @@ export function serveStream(
     early = [];
     frames.forEach(handle);
     letGo('hello');
+  };
+
+  /** The credential has ended: nothing more is dispatched, and what the worker holds may be settled within the grace (9.2). */
+  const expire = (): void => {
+    if (state === 'closed') return;
+    if (instance === undefined) {
+      refuse(CREDENTIAL_ENDED);
+      return;
+    }
+    observer.report('info', 'credential_ended', { worker: instance.workerName, subject: caller.subject });
+    goAway(GoAwayReason.CREDENTIAL_EXPIRED, isSettled(instance) ? 0 : resumeGraceMs);
+    closeWhenSettled(instance);
+  };
+  const stopWaiting = lifetime?.whenOver(expire);
+
+  const closeWhenSettled = (worker: Instance): void => {
+    if (state === 'closed') return;
+    if (isSettled(worker)) close('its credential has ended');
+    else after(SETTLED_RECHECK_MS, () => closeWhenSettled(worker));
   };
 
   /** A worker whose answers the journal cannot keep up with is not read for a while. */
@@ -248,3 +288,10 @@ export function serveStream(
 
   return { goAway, close: refuse };
 }
+
+/** Whether a worker holds nothing that could still be answered, and has been told what became of what it answered. */
+function isSettled({ leases, answering }: Instance): boolean {
+  return leases.size === 0 && answering.size === 0;
+}
+
+const CREDENTIAL_ENDED = refused('credential_expired', 'the credential expired or was revoked').refusal;

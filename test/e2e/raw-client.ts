@@ -12,6 +12,7 @@ import {
 } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import {
+  type ChannelCredentials,
   Client,
   type ClientDuplexStream,
   type ClientReadableStream,
@@ -73,8 +74,20 @@ export interface RawClient {
   close(): void;
 }
 
-export function openClient(address: string): RawClient {
-  const client = new Client(address, credentials.createInsecure(), {
+export interface ClientOptions {
+  /** What is sent as the authorization; a bearer token where it has no scheme. */
+  readonly token?: string | undefined;
+  readonly channel?: ChannelCredentials | undefined;
+}
+
+export function metadataOf(token: string | undefined): Metadata {
+  const metadata = new Metadata();
+  if (token !== undefined) metadata.set('authorization', token.includes(' ') ? token : `Bearer ${token}`);
+  return metadata;
+}
+
+export function openClient(address: string, { token, channel }: ClientOptions = {}): RawClient {
+  const client = new Client(address, channel ?? credentials.createInsecure(), {
     'grpc.max_receive_message_length': 4 * 1024 * 1024,
     'grpc.max_send_message_length': -1,
     'grpc.use_local_subchannel_pool': 1,
@@ -90,7 +103,7 @@ export function openClient(address: string): RawClient {
         (message: MessageInitShape<I>) => encode(desc.input, message),
         (bytes: Buffer) => fromBinary(desc.output, bytes),
         request,
-        new Metadata(),
+        metadataOf(token),
         deadlineMs === undefined ? {} : { deadline: Date.now() + deadlineMs },
         (error: ServiceError | null, response?: MessageShape<O>) => {
           if (error !== null) resolve(refusedOf(error));
@@ -115,6 +128,7 @@ export function openClient(address: string): RawClient {
         (message: typeof request) => encode(desc.input, message),
         (bytes: Buffer) => fromBinary(desc.output, bytes),
         request,
+        metadataOf(token),
       );
       return responses(stream);
     },
@@ -126,6 +140,7 @@ export function openClient(address: string): RawClient {
         pathOf(desc),
         (bytes: Uint8Array) => Buffer.from(bytes),
         (bytes: Buffer) => fromBinary(desc.output, bytes),
+        metadataOf(token),
       );
       return {
         ...responses(stream),

@@ -16,6 +16,7 @@ import {
   type WorkerFrameSchema,
 } from '../../gen/spindle/v1/worker_service_pb.ts';
 import { createInbox, type Inbox } from './inbox.ts';
+import { type ClientOptions, metadataOf } from './raw-client.ts';
 
 export type FrameKind = NonNullable<MessageInitShape<typeof WorkerFrameSchema>['kind']>;
 export type HelloInit = Extract<MessageInitShape<typeof HelloSchema>, { readonly $typeName?: never }>;
@@ -61,12 +62,15 @@ export interface RawWorker extends RawStream {
   heartbeat(receivedThrough: number, ...held: readonly string[]): Promise<readonly string[]>;
 }
 
-export function openStream(address: string): RawStream {
-  const client = new Client(address, credentials.createInsecure(), { 'grpc.use_local_subchannel_pool': 1 });
+export function openStream(address: string, { token, channel }: ClientOptions = {}): RawStream {
+  const client = new Client(address, channel ?? credentials.createInsecure(), {
+    'grpc.use_local_subchannel_pool': 1,
+  });
   const stream: ClientDuplexStream<Uint8Array, Buffer> = client.makeBidiStreamRequest(
     '/spindle.v1.WorkerService/Connect',
     (bytes: Uint8Array) => Buffer.from(bytes),
     (bytes: Buffer) => bytes,
+    metadataOf(token),
   );
   const messages: ConnectResponse[] = [];
   const inbox = createInbox<EngineFrame>();
@@ -132,8 +136,12 @@ export function helloOf(
 }
 
 /** Connects up to the welcome; no heartbeat is sent. */
-export async function shakeHands(address: string, hello: HelloInit): Promise<RawWorker> {
-  const stream = openStream(address);
+export async function shakeHands(
+  address: string,
+  hello: HelloInit,
+  options: ClientOptions = {},
+): Promise<RawWorker> {
+  const stream = openStream(address, options);
   stream.send({ case: 'hello', value: hello });
   const welcome = await stream.next('welcome');
   let heartbeats = 0;
@@ -165,8 +173,12 @@ export async function shakeHands(address: string, hello: HelloInit): Promise<Raw
 }
 
 /** Connects, and says that it lives: dispatches may come. */
-export async function connectWorker(address: string, hello: HelloInit): Promise<RawWorker> {
-  const worker = await shakeHands(address, hello);
+export async function connectWorker(
+  address: string,
+  hello: HelloInit,
+  options: ClientOptions = {},
+): Promise<RawWorker> {
+  const worker = await shakeHands(address, hello, options);
   await worker.heartbeat(0);
   return worker;
 }
@@ -177,10 +189,15 @@ export async function reconnect(
   earlier: RawWorker,
   held: HelloInit['held'] = [],
   more: HelloInit = {},
+  options: ClientOptions = {},
 ): Promise<RawWorker> {
   const streamNumber = (earlier.hello.streamNumber ?? 1) + 1;
   const { resumeToken } = earlier.welcome;
-  return connectWorker(address, { ...earlier.hello, streamNumber, resumeToken, held: [...held], ...more });
+  return connectWorker(
+    address,
+    { ...earlier.hello, streamNumber, resumeToken, held: [...held], ...more },
+    options,
+  );
 }
 
 export const textResult = (text: string): Outcome => ({

@@ -453,7 +453,7 @@ export function openVirtualStream(streams: WorkerStreams, settle: () => Promise<
       return settle();
     },
   };
-  streams.serve(TENANT, transport);
+  streams.serve({ caller: CALLER }, transport);
   return stream;
 }
 

@@ -1297,7 +1297,8 @@ export const GoAwayReason = {
   REPLACED: 3,
 
   /**
-   * The credential expired or was revoked. Reconnect with another.
+   * The credential expired or was revoked. Nothing more is dispatched; answer what runs on this stream, which
+   * the engine ends as soon as that is settled. Then reconnect with another credential.
    *
    * @generated from enum value: GO_AWAY_REASON_CREDENTIAL_EXPIRED = 4;
    */

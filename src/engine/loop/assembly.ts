@@ -1,9 +1,9 @@
 import type { AgentConfig, ConnectorUse } from '../../../gen/spindle/v1/agent_pb.ts';
 import { type Tool, ToolHandler } from '../../../gen/spindle/v1/tool_pb.ts';
+import { matchesGlob } from '../../core/globs.ts';
 import type { Turn } from '../../core/loop/conversation.ts';
 import { RESERVED_NAMES } from '../../core/loop/reserved.ts';
 import type { Definition } from '../../schema/definition.ts';
-import { matchesGlob } from '../globs.ts';
 import type { Connectors, ConnectorTool, Workers } from '../ports.ts';
 import { ownTools, subagentTool } from './own-tools.ts';
 

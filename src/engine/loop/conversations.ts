@@ -12,6 +12,7 @@ import {
   type ResumeInterruptRequest,
   type Session as SessionMessage,
 } from '../../../gen/spindle/v1/session_service_pb.ts';
+import { agentBeyond } from '../../core/agent-rights.ts';
 import {
   DEFAULT_SESSIONS,
   MAX_METADATA_BYTES,
@@ -22,6 +23,7 @@ import {
 import { jsonFault } from '../../core/loop/agent-config.ts';
 import type { Conversation } from '../../core/loop/conversation.ts';
 import { accepted, type Outcome, refused } from '../../core/refusal.ts';
+import { namesAgent, seesTenant } from '../../core/rights.ts';
 import { DIRECT_CALL_PREFIX, directCallOf, type Session } from '../../core/session.ts';
 import type { Shared } from '../engine.ts';
 import type { SessionKey } from '../ports.ts';
@@ -85,8 +87,11 @@ export function createConversations(shared: Shared): Conversations {
     });
 
   /** Somebody else's session is as unknown as one that does not exist (9.3). */
-  const visible = (session: Session | undefined, caller: Caller): Conversation | undefined =>
-    session?.conversation?.subject === caller.subject ? session.conversation : undefined;
+  const visible = (session: Session | undefined, caller: Caller): Conversation | undefined => {
+    const conversation = session?.conversation;
+    if (conversation === undefined || !namesAgent(caller, conversation.agentId)) return undefined;
+    return conversation.subject === caller.subject || seesTenant(caller) ? conversation : undefined;
+  };
 
   const opening: Opening = {
     async open(caller, sessionId) {
@@ -152,6 +157,8 @@ export function createConversations(shared: Shared): Conversations {
           'overloaded',
           `${MAX_SESSIONS_IN_MEMORY} sessions of this tenant are active, which is the limit`,
         );
+      const beyond = request.agent && agentBeyond(caller, request.agent);
+      if (beyond !== undefined) return refused('not_permitted', beyond);
       const config =
         existing === undefined ? configOf(key.tenant, request.agentId, request.agent) : accepted(undefined);
       if (!config.ok) return config;
@@ -191,11 +198,10 @@ export function createConversations(shared: Shared): Conversations {
     async list(caller, { pageSize, pageToken, onlyWaiting }) {
       if (pageSize > MAX_PAGE_SIZE)
         return refused('invalid_request', `page_size must be at most ${MAX_PAGE_SIZE}`);
-      const { tenant, subject } = caller;
       const page = await journal.list({
-        tenant,
+        tenant: caller.tenant,
         kind: 'session',
-        subject,
+        subject: seesTenant(caller) ? undefined : caller.subject,
         onlyUnfinished: onlyWaiting,
         limit: pageSize === 0 ? DEFAULT_SESSIONS : pageSize,
         ...(pageToken === '' ? {} : { cursor: pageToken }),
@@ -298,7 +304,9 @@ export function createConversations(shared: Shared): Conversations {
       return found.ok ? accepted(found.value.runner) : found;
     }
     const runner = await sessions.open({ tenant: caller.tenant, sessionId });
-    if (runner?.session.calls.get(callId)?.caller?.subject === caller.subject) return accepted(runner);
+    const call = runner?.session.calls.get(callId);
+    const isVisible = call !== undefined && (call.caller?.subject === caller.subject || seesTenant(caller));
+    if (runner !== undefined && isVisible) return accepted(runner);
     if (runner !== undefined) sessions.release(runner);
     return notFound(sessionId);
   };

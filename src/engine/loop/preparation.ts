@@ -12,6 +12,7 @@ import {
 } from '../../../gen/spindle/v1/tool_pb.ts';
 import type { PreparedCall } from '../../core/command.ts';
 import { failure } from '../../core/failure.ts';
+import { matchesGlob } from '../../core/globs.ts';
 import { MAX_SUBAGENT_DEPTH } from '../../core/limits.ts';
 import type { PlannedCall } from '../../core/loop/conversation.ts';
 import { argumentsIn } from '../../core/loop/messages.ts';
@@ -22,7 +23,6 @@ import type { Definition } from '../../schema/definition.ts';
 import { memberText } from '../../schema/member.ts';
 import { inputFailure } from '../dispatch.ts';
 import type { Shared } from '../engine.ts';
-import { matchesGlob } from '../globs.ts';
 import { placementOf, tooLarge } from '../placement.ts';
 import { unknownTool } from '../request.ts';
 import type { SessionRunner } from '../session-runner.ts';

@@ -1,14 +1,15 @@
 import type { Message } from '@bufbuild/protobuf';
 import type { handleBidiStreamingCall } from '@grpc/grpc-js';
 import type { Outcome, Refusal } from '../../core/refusal.ts';
+import type { Context } from '../context.ts';
 import type { Duplex } from '../handlers.ts';
 import { reportBug, type Serving } from '../invoke.ts';
-import type { Method } from '../service.ts';
+import type { MethodOf } from '../service.ts';
 import { grpcStatus } from '../status.ts';
 import { createOutlet } from './outlet.ts';
 import { followCall } from './request.ts';
 
-type Bidi = Extract<Method, { kind: 'bidi_streaming' }>;
+type Bidi = MethodOf<'bidi_streaming'>;
 
 const ignore = (): void => undefined;
 
@@ -58,13 +59,8 @@ export function duplexCall(
       if (request.open) guarded(ended);
     });
 
-    if (!request.context.ok) {
-      if (request.finish()) fail(request.context.refusal);
-      return;
-    }
-    const context = request.context.value;
     const duplex: Duplex<Message, Message> = {
-      peer: context.peer,
+      peer: call.getPeer(),
       onMessage: (callback) => {
         receive = callback;
       },
@@ -94,6 +90,25 @@ export function duplexCall(
         call.resume();
       },
     };
-    guarded(() => handle(duplex, context));
+    const begin = (context: Context): void => {
+      if (context.ok) guarded(() => handle(duplex, context.value));
+      else if (request.finish()) fail(context.refusal);
+    };
+    if ('ok' in request.context) {
+      begin(request.context);
+      return;
+    }
+    // Nobody is known who could read them yet, so messages wait at the peer.
+    call.pause();
+    request.context
+      .then((context) => {
+        if (!request.open) return;
+        begin(context);
+        call.resume();
+      })
+      .catch((error: unknown) => {
+        const refusal = reportBug(desc, serving.observer, error);
+        if (request.abandon()) lose(refusal);
+      });
   };
 }

@@ -1,8 +1,9 @@
+import type { PeerCertificate } from 'node:tls';
 import type { Metadata } from '@grpc/grpc-js';
 import { SLOW_READER_MS } from '../../core/limits.ts';
-import type { Outcome, Refusal } from '../../core/refusal.ts';
-import { openContext } from '../context.ts';
-import type { RequestContext } from '../handlers.ts';
+import type { Refusal } from '../../core/refusal.ts';
+import { certificateOf } from '../certificate.ts';
+import { type Arrival, type Context, openContext } from '../context.ts';
 import type { Serving } from '../invoke.ts';
 import { resetStream } from './reset-stream.ts';
 
@@ -10,6 +11,7 @@ import { resetStream } from './reset-stream.ts';
 interface Call {
   readonly metadata: Metadata;
   getPeer(): string;
+  getAuthContext(): { readonly sslPeerCertificate?: PeerCertificate } | null;
   on(event: 'cancelled', listener: () => void): unknown;
 }
 
@@ -18,13 +20,30 @@ interface Call {
  * its peer does not take within SLOW_READER_MS is dropped (5.10).
  */
 export interface GrpcRequest {
-  readonly context: Outcome<RequestContext>;
+  readonly context: Context | Promise<Context>;
   /** False once it is over; then nobody reads an answer. */
   readonly open: boolean;
   /** Marks it answered. True where it was open. */
   finish(): boolean;
   /** The same where no answer of the handler's ended it: its signal is aborted. */
   abandon(): boolean;
+}
+
+/** What grpc-js knows about a request. */
+export function arrivalOf(
+  call: Pick<Call, 'metadata' | 'getPeer' | 'getAuthContext'>,
+  signal: AbortSignal,
+): Arrival {
+  return {
+    peer: call.getPeer(),
+    header(name) {
+      // grpc-js splits values at commas; a trace state is a list with commas.
+      const values = call.metadata.get(name);
+      return values.length === 0 ? undefined : values.join(',');
+    },
+    certificate: () => certificateOf(call.getAuthContext()?.sslPeerCertificate),
+    signal,
+  };
 }
 
 /**
@@ -60,13 +79,8 @@ export function followCall(
     if (abandon()) over.gone();
     clearTimeout(stuck);
   });
-  const header = (name: string): string | undefined => {
-    // grpc-js splits values at commas; a trace state is a list with commas.
-    const values = call.metadata.get(name);
-    return values.length === 0 ? undefined : values.join(',');
-  };
   return {
-    context: openContext(serving.requests, { peer: call.getPeer(), header, signal: abort.signal }),
+    context: openContext(serving, arrivalOf(call, abort.signal)),
     get open() {
       return open;
     },

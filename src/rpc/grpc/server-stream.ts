@@ -3,12 +3,12 @@ import type { handleServerStreamingCall } from '@grpc/grpc-js';
 import type { Outcome, Refusal } from '../../core/refusal.ts';
 import type { Outbound } from '../handlers.ts';
 import { invokeThen, type Serving } from '../invoke.ts';
-import type { Method } from '../service.ts';
+import type { MethodOf } from '../service.ts';
 import { grpcStatus } from '../status.ts';
 import { createOutlet } from './outlet.ts';
 import { followCall } from './request.ts';
 
-type ServerStream = Extract<Method, { kind: 'server_streaming' }>;
+type ServerStream = MethodOf<'server_streaming'>;
 
 /** Serves a server stream by grpc-js. */
 export function serverStreamCall(
@@ -37,9 +37,10 @@ export function serverStreamCall(
       },
     };
     const answer = async (): Promise<Outcome<void>> => {
-      if (!request.context.ok) return request.context;
+      const context = 'ok' in request.context ? request.context : await request.context;
+      if (!context.ok) return context;
       if (!call.request.ok) return call.request;
-      return handle(call.request.value, out, request.context.value);
+      return handle(call.request.value, out, context.value);
     };
     invokeThen(desc, serving.observer, answer, (outcome) => {
       if (!request.finish()) return;

@@ -1,10 +1,5 @@
-import {
-  logVerbosity,
-  Server,
-  ServerCredentials,
-  setLogVerbosity,
-  type UntypedHandleCall,
-} from '@grpc/grpc-js';
+import { logVerbosity, Server, setLogVerbosity, type UntypedHandleCall } from '@grpc/grpc-js';
+import type { Tls } from '../../access/tls.ts';
 import {
   KEEPALIVE_INTERVAL_MS,
   KEEPALIVE_TIMEOUT_MS,
@@ -21,10 +16,11 @@ import type { Method, Service } from '../service.ts';
 import { decoder } from './codec.ts';
 import { duplexCall } from './duplex.ts';
 import { explainOwnStatuses } from './own-status.ts';
+import { serverCredentials } from './server-credentials.ts';
 import { serverStreamCall } from './server-stream.ts';
 import { unaryCall } from './unary.ts';
 
-/** Serves the services by gRPC, with health checks and reflection, in plain text. */
+/** Serves the services by gRPC, with health checks and reflection. */
 export async function openGrpcPort(
   services: readonly Service[],
   serving: Serving,
@@ -34,9 +30,9 @@ export async function openGrpcPort(
   setLogVerbosity(logVerbosity.NONE);
   const server = createGrpcServer(services, serving);
   const health = addHealth(server, services);
-  addReflection(server, services);
+  addReflection(server, services, serving);
   return {
-    address: await bound('gRPC', address, () => bind(server, address)),
+    address: await bound('gRPC', address, () => bind(server, address, serving.tls)),
     leave: () => health.stop(),
     close: () => new Promise((resolve) => server.tryShutdown(() => resolve())),
     destroy: () => server.forceShutdown(),
@@ -63,9 +59,9 @@ function createGrpcServer(services: readonly Service[], serving: Serving): Serve
   return server;
 }
 
-function bind(server: Server, address: Address): Promise<number> {
+function bind(server: Server, address: Address, tls: Tls | undefined): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(formatAddress(address), ServerCredentials.createInsecure(), (error, port) => {
+    server.bindAsync(formatAddress(address), serverCredentials(tls), (error, port) => {
       if (error === null) resolve(port);
       else reject(error);
     });

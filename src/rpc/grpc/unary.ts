@@ -2,12 +2,12 @@ import type { Message } from '@bufbuild/protobuf';
 import type { handleUnaryCall } from '@grpc/grpc-js';
 import { accepted, type Outcome } from '../../core/refusal.ts';
 import { invokeThen, type Serving } from '../invoke.ts';
-import type { Method } from '../service.ts';
+import type { MethodOf } from '../service.ts';
 import { grpcStatus } from '../status.ts';
 import { encode } from './codec.ts';
 import { followCall } from './request.ts';
 
-type Unary = Extract<Method, { kind: 'unary' }>;
+type Unary = MethodOf<'unary'>;
 
 /** Serves a unary method by grpc-js. */
 export function unaryCall(
@@ -20,9 +20,10 @@ export function unaryCall(
       stopped: (refusal) => respond(grpcStatus(refusal)),
     });
     const answer = async (): Promise<Outcome<Buffer>> => {
-      if (!request.context.ok) return request.context;
+      const context = 'ok' in request.context ? request.context : await request.context;
+      if (!context.ok) return context;
       if (!call.request.ok) return call.request;
-      const outcome = await handle(call.request.value, request.context.value);
+      const outcome = await handle(call.request.value, context.value);
       return outcome.ok ? accepted(encode(desc, outcome.value)) : outcome;
     };
     invokeThen(desc, serving.observer, answer, (outcome) => {

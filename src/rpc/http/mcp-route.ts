@@ -2,8 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Caller } from '../../../gen/spindle/v1/call_pb.ts';
 import { formatAddress } from '../address.ts';
 import { openContext } from '../context.ts';
+import { rightsFault } from '../guard.ts';
 import type { Serving } from '../invoke.ts';
+import { CALLERS } from '../rules.ts';
 import { httpStatusOf } from '../status.ts';
+import { certificateBy } from './certificate-by.ts';
 import { namesLoopback } from './host-guard.ts';
 
 /** Where MCP clients connect. */
@@ -20,7 +23,7 @@ export interface McpEndpoint {
 /** Finds out who asks, turns pages of other origins away, and hands the rest to the gateway. */
 export async function serveMcp(
   mcp: McpEndpoint,
-  { requests }: Serving,
+  serving: Serving,
   request: IncomingMessage,
   response: ServerResponse,
   guarded: boolean,
@@ -30,16 +33,22 @@ export async function serveMcp(
   const gone = new AbortController();
   response.once('close', () => gone.abort());
   const { remoteAddress = 'unknown', remotePort = 0 } = request.socket;
-  const context = openContext(requests, {
+  const context = await openContext(serving, {
     peer: formatAddress({ host: remoteAddress, port: remotePort }),
     header: (name) => [request.headers[name] ?? []].flat()[0],
+    certificate: () => certificateBy(request),
     signal: gone.signal,
   });
-  if (!context.ok) return refuse(response, httpStatusOf(context.refusal.reason), context.refusal.message);
+  const refusal = context.ok ? rightsFault('MCP', CALLERS, context.value.caller) : context.refusal;
+  if (!context.ok || refusal !== undefined)
+    return refuse(response, httpStatusOf(refusal?.reason ?? 'internal'), refusal?.message ?? '');
+  const { caller, lifetime } = context.value;
+  const stopWaiting = lifetime?.whenOver(() => response.destroy());
+  response.once('close', () => stopWaiting?.());
   // A shutdown waits for calls, and not for streams on which nothing but notifications travel.
-  const leave = request.method === 'POST' ? requests.add(() => response.destroy()) : undefined;
+  const leave = request.method === 'POST' ? serving.requests.add(() => response.destroy()) : undefined;
   response.once('close', () => leave?.());
-  await mcp.handle(request, response, context.value.caller);
+  await mcp.handle(request, response, caller);
 }
 
 /** MCP has servers look at the origin, so that no page in a browser reaches one that was not meant for it. */

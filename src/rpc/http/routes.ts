@@ -8,10 +8,11 @@ import {
 } from '@connectrpc/connect';
 import { MAX_MESSAGE_BYTES, MAX_TIMER_MS } from '../../core/limits.ts';
 import { type Outcome, refused } from '../../core/refusal.ts';
+import type { ClientCertificate } from '../../engine/ports.ts';
 import { openContext } from '../context.ts';
 import type { RequestContext } from '../handlers.ts';
 import { invoke, invokeThen, nameOf, type Serving } from '../invoke.ts';
-import type { Method, Service } from '../service.ts';
+import type { Method, MethodOf, Service } from '../service.ts';
 import { connectError } from '../status.ts';
 import { createChannel } from './channel.ts';
 
@@ -19,9 +20,11 @@ import { createChannel } from './channel.ts';
 export const messageKey = createContextKey<Outcome<Message> | undefined>(undefined);
 /** The address and port of a request's peer. */
 export const peerKey = createContextKey('unknown');
+/** The certificate of a request's peer. */
+export const certificateKey = createContextKey((): ClientCertificate | undefined => undefined);
 
-type Unary = Extract<Method, { kind: 'unary' }>;
-type ServerStream = Extract<Method, { kind: 'server_streaming' }>;
+type Unary = MethodOf<'unary'>;
+type ServerStream = MethodOf<'server_streaming'>;
 
 /** The services as connect serves them: by gRPC-Web, Connect and plain JSON. */
 export function createRoutes(services: readonly Service[], serving: Serving): ConnectRouter {
@@ -73,7 +76,7 @@ function unary({ desc, handle }: Unary, serving: Serving) {
     const leave = serving.requests.add((refusal) => over.reject(connectError(refusal)));
     try {
       const answer = invoke(desc, serving.observer, async () => {
-        const request = readRequest(call, serving);
+        const request = await readRequest(call, serving);
         return request.ok ? handle(request.value.message, request.value.context) : request;
       });
       const outcome = await Promise.race([answer, over.promise]);
@@ -92,7 +95,7 @@ function serverStream({ desc, handle }: ServerStream, serving: Serving) {
     const leave = serving.requests.add((refusal) => channel.close(connectError(refusal)));
     try {
       const answer = async (): Promise<Outcome<void>> => {
-        const request = readRequest(call, serving);
+        const request = await readRequest(call, serving);
         return request.ok ? handle(request.value.message, channel.out, request.value.context) : request;
       };
       invokeThen(desc, serving.observer, answer, (outcome) =>
@@ -110,13 +113,14 @@ function whenAborted(signal: AbortSignal, then: (reason: unknown) => void): void
   else signal.addEventListener('abort', () => then(signal.reason), { once: true });
 }
 
-function readRequest(
+async function readRequest(
   call: HandlerContext,
-  { requests }: Serving,
-): Outcome<{ readonly message: Message; readonly context: RequestContext }> {
-  const context = openContext(requests, {
+  serving: Serving,
+): Promise<Outcome<{ readonly message: Message; readonly context: RequestContext }>> {
+  const context = await openContext(serving, {
     peer: call.values.get(peerKey),
     header: (name) => call.requestHeader.get(name) ?? undefined,
+    certificate: call.values.get(certificateKey),
     signal: call.signal,
   });
   if (!context.ok) return context;

@@ -1,9 +1,18 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node';
+import type { Tls, TlsMaterial } from '../../access/tls.ts';
 import {
+  HELLO_TIMEOUT_MS,
   HTTP_KEEPALIVE_MS,
   HTTP_REQUEST_TIMEOUT_MS,
   MAX_HTTP_CONNECTIONS,
@@ -13,13 +22,14 @@ import { type Address, formatAddress, isLoopback } from '../address.ts';
 import type { Serving } from '../invoke.ts';
 import { bound, type Port } from '../port.ts';
 import type { Service } from '../service.ts';
+import { certificateBy } from './certificate-by.ts';
 import { namesLoopback } from './host-guard.ts';
 import { take } from './intake.ts';
 import { MCP_PATH, serveMcp } from './mcp-route.ts';
 import { type Page, pageAt, pageFor } from './pages.ts';
-import { createRoutes, messageKey, peerKey } from './routes.ts';
+import { certificateKey, createRoutes, messageKey, peerKey } from './routes.ts';
 
-/** Serves those services that are for it by gRPC-Web, Connect and JSON, over HTTP/1.1 in plain text. */
+/** Serves those services that are for it by gRPC-Web, Connect and JSON, over HTTP/1.1. */
 export async function openHttpPort(
   services: readonly Service[],
   serving: Serving,
@@ -66,29 +76,51 @@ function createHttpServer(services: readonly Service[], serving: Serving, addres
     if (route === undefined) return send(response, pageAt(request.method, path, services));
     await serve(route, request, response);
   };
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HTTP_HEADER_BYTES,
-      requestTimeout: HTTP_REQUEST_TIMEOUT_MS,
-      headersTimeout: HTTP_REQUEST_TIMEOUT_MS,
-      keepAliveTimeout: HTTP_KEEPALIVE_MS,
-    },
-    (request, response) => {
-      response.once('close', () => {
-        // A closed server still keeps a connection whose last request was being answered.
-        if (!server.listening) setImmediate(() => server.closeIdleConnections());
+  const server = open(serving.tls, (request, response) => {
+    response.once('close', () => {
+      // A closed server still keeps a connection whose last request was being answered.
+      if (!server.listening) setImmediate(() => server.closeIdleConnections());
+    });
+    answer(request, response).catch((error: unknown) => {
+      // The peer went away in the middle: there is nobody to tell.
+      if (response.destroyed || isGone(error)) return;
+      serving.observer.report('error', 'request_failed', {
+        error: error instanceof Error ? error.name : typeof error,
       });
-      answer(request, response).catch((error: unknown) => {
-        // The peer went away in the middle: there is nobody to tell.
-        if (response.destroyed || isGone(error)) return;
-        serving.observer.report('error', 'request_failed', {
-          error: error instanceof Error ? error.name : typeof error,
-        });
-        response.destroy();
-      });
-    },
-  );
+      response.destroy();
+    });
+  });
   server.maxConnections = MAX_HTTP_CONNECTIONS;
+  return server;
+}
+
+const BOUNDS = {
+  maxHeaderSize: MAX_HTTP_HEADER_BYTES,
+  requestTimeout: HTTP_REQUEST_TIMEOUT_MS,
+  headersTimeout: HTTP_REQUEST_TIMEOUT_MS,
+  keepAliveTimeout: HTTP_KEEPALIVE_MS,
+};
+
+/** In plain text, or by TLS whose certificate follows the files. */
+function open(tls: Tls | undefined, listener: RequestListener): Server {
+  if (tls === undefined) return createServer(BOUNDS, listener);
+  const contextOf = ({ certificate, key, clientAuthority }: TlsMaterial) => ({
+    cert: certificate,
+    key,
+    ...(clientAuthority === undefined ? {} : { ca: clientAuthority }),
+  });
+  const server = createSecureServer(
+    {
+      ...BOUNDS,
+      ...contextOf(tls.current),
+      handshakeTimeout: HELLO_TIMEOUT_MS,
+      // Asked for, and not demanded: a token is as good.
+      requestCert: tls.current.clientAuthority !== undefined,
+      rejectUnauthorized: false,
+    },
+    listener,
+  );
+  tls.onChange((material) => server.setSecureContext(contextOf(material)));
   return server;
 }
 
@@ -110,7 +142,9 @@ async function serve(
 ): Promise<void> {
   const { remoteAddress, remotePort } = request.socket;
   const peer = formatAddress({ host: remoteAddress ?? 'unknown', port: remotePort ?? 0 });
-  const values = createContextValues().set(peerKey, peer);
+  const values = createContextValues()
+    .set(peerKey, peer)
+    .set(certificateKey, () => certificateBy(request));
   const arrived = universalRequestFromNodeRequest(request, response, undefined, values);
   if (route.method.methodKind === 'bidi_streaming') {
     // connect would answer HTTP/1.1 with an empty 505, of which clients make "unknown". Taken for a newer

@@ -155,6 +155,9 @@ export function createWorkerDriver(
         tell({ kind: 'go_away', reason: instruction.reason, reconnectInMs: waitMs });
         break;
       }
+      case 'outlived':
+        tell({ kind: 'go_away', reason: instruction.reason, reconnectInMs: 0 });
+        break;
       case 'replaced':
         fail({ code: statusCode('ABORTED'), details: REPLACED });
         break;

@@ -28,6 +28,8 @@ export type Instruction =
   | { readonly kind: 'lost'; readonly message: string }
   /** Keep the stream for this long, or for the usual backoff where the engine names no time; then open another. */
   | { readonly kind: 'reconnect'; readonly reason: string; readonly afterMs: Millis | undefined }
+  /** Keep the stream until the engine ends it, and open another then: what runs can be answered on this one alone. */
+  | { readonly kind: 'outlived'; readonly reason: string }
   /** Stop for good: another stream of this process serves. */
   | { readonly kind: 'replaced' }
   | { readonly kind: 'status'; readonly status: WorkerStatus };
@@ -51,6 +53,8 @@ export function refusedTools(refusals: readonly ToolRefusal[]): Instruction[] {
 /** After every go-away but `replaced` the worker connects again (5.3). */
 export function wentAway({ reason, reconnectAfter }: GoAway): Instruction[] {
   if (reason === GoAwayReason.REPLACED) return [{ kind: 'replaced' }];
+  // The engine ends the stream once everything is settled, which is sooner than any time that it could name.
+  if (reason === GoAwayReason.CREDENTIAL_EXPIRED) return [{ kind: 'outlived', reason: goAwayName(reason) }];
   const afterMs = reconnectAfter === undefined ? undefined : millisOf(reconnectAfter);
   return [{ kind: 'reconnect', reason: goAwayName(reason), afterMs }];
 }

@@ -75,7 +75,9 @@ describe('2.6: what providers are told', () => {
     ],
     [
       'anthropic',
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
       { not: { type: 'null' }, if: { type: 'string' }, then: { minLength: 1 } },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
       { not: { type: 'null' }, if: { type: 'string' }, then: { minLength: 1 } },
     ],
   ])('%s: %j becomes %j', (kind, given, told) => {

@@ -46,7 +46,7 @@ export const STREAMS: readonly Mutation[] = [
       },
       {
         file: CONNECT,
-        find: 'if (proven === undefined) supersede(registry, tenant, hello.instanceId);',
+        find: 'if (proven === undefined) supersede(registry, caller, hello.instanceId);',
         replace: '',
       },
     ],
@@ -62,7 +62,7 @@ export const STREAMS: readonly Mutation[] = [
     '4.6',
     'lets a process live on under a name that a new one took',
     CONNECT,
-    'if (proven === undefined) supersede(registry, tenant, hello.instanceId);',
+    'if (proven === undefined) supersede(registry, caller, hello.instanceId);',
     '',
   ),
   {

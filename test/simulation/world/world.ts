@@ -1,3 +1,5 @@
+import { create } from '@bufbuild/protobuf';
+import { CallerSchema } from '../../../gen/spindle/v1/call_pb.ts';
 import type { Millis } from '../../../src/core/time.ts';
 import { armFaults } from './arming.ts';
 import { createCallers } from './callers.ts';
@@ -12,6 +14,8 @@ import { type Probe, runProbes } from './probes.ts';
 import { createScheduler, type Process } from './scheduler.ts';
 import { createStrikes } from './strike.ts';
 import { type Intent, planWorkload } from './workload.ts';
+
+const WORKER = create(CallerSchema, { tenant: 'tenant', subject: 'anonymous' });
 
 export interface WorldOptions {
   readonly seed: number;
@@ -62,7 +66,10 @@ export async function live({ seed, calls = 100, workers = 3, faults = 10 }: Worl
   const network = createNetwork(scheduler, dice.fork('network'), history, () => {
     const engine = listening();
     return (
-      engine && { process: engine.process, serve: (transport) => engine.streams.serve('tenant', transport) }
+      engine && {
+        process: engine.process,
+        serve: (transport) => engine.streams.serve({ caller: WORKER }, transport),
+      }
     );
   });
   const fleet = createFleet({
