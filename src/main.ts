@@ -19,6 +19,7 @@ import type { Blobs, Clock, Journal, Observer, TokenStore } from './engine/ports
 import { type CatalogWatch, createCatalogWatch } from './gateway/catalog-watch.ts';
 import { lazyGateway } from './gateway/lazy-gateway.ts';
 import { parseJournalUrl } from './journal/url.ts';
+import type { ModelProvider } from './models/model-provider.ts';
 import { createModels } from './models/models.ts';
 import type { ProviderSettings } from './models/provider-settings.ts';
 import { accessService } from './rpc/access-service.ts';
@@ -62,6 +63,8 @@ export interface EngineOptions extends AccessSettings {
   readonly retainMs?: number;
   /** Model providers by name, for models that are named provider/model. */
   readonly providers?: Readonly<Record<string, ProviderSettings>>;
+  /** Model providers that this program brings itself, by name: a scripted one for tests, say. */
+  readonly models?: Readonly<Record<string, ModelProvider>>;
   /** Agents by their ids, for sessions that no worker configures. */
   readonly agents?: Readonly<Record<string, MessageInitShape<typeof AgentConfigSchema>>>;
   /** MCP servers whose tools the engine calls, by their ids. */
@@ -150,7 +153,13 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     connectors: connectors?.workers,
     touched: catalog.touch,
   });
-  const models = createModels({ providers: options.providers ?? {}, blobs: store.blobs, random, observer });
+  const models = createModels({
+    providers: options.providers ?? {},
+    builtIn: options.models ?? {},
+    blobs: store.blobs,
+    random,
+    observer,
+  });
   let listening: Listening | undefined;
   let access: Access | undefined;
   try {

@@ -1,5 +1,7 @@
 import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
-import type { ToolResult } from '../../gen/spindle/v1/result_pb.ts';
+import type { ChatMessage } from '../../gen/spindle/v1/message_pb.ts';
+import type { Content } from '../../gen/spindle/v1/result_pb.ts';
+import type { TurnInput } from '../../gen/spindle/v1/trigger_pb.ts';
 import { digestOfUri } from '../core/blob-uri.ts';
 import type { Append, Digest } from './ports.ts';
 
@@ -19,7 +21,22 @@ export function referencesOf(events: readonly SessionEvent[]): References {
         break;
       case 'toolCallFinished':
       case 'toolCallLateAnswer':
-        if (kind.value.outcome.case === 'result') blobs = withBlobs(blobs, kind.value.outcome.value);
+        if (kind.value.outcome.case === 'result') blobs = withBlobs(blobs, kind.value.outcome.value.content);
+        break;
+      case 'modelCallRequested':
+        // The set is a blob like any other. The definitions in it are claimed by the calls that name them.
+        if (kind.value.toolSetDigest !== '') blobs = [...(blobs ?? []), kind.value.toolSetDigest];
+        break;
+      case 'modelCallFinished':
+        if (kind.value.outcome.case === 'response')
+          blobs = withMessage(blobs, kind.value.outcome.value.message);
+        break;
+      case 'messageRecorded':
+        blobs = withMessage(blobs, kind.value.message);
+        break;
+      case 'turnQueued':
+      case 'turnStarted':
+        blobs = withInput(blobs, kind.value.input);
         break;
       default:
         break;
@@ -29,7 +46,19 @@ export function referencesOf(events: readonly SessionEvent[]): References {
   return { ...(definitions && { definitions }), ...(blobs && { blobs }) };
 }
 
-function withBlobs(found: Digest[] | undefined, { content }: ToolResult): Digest[] | undefined {
+function withInput(found: Digest[] | undefined, input: TurnInput | undefined): Digest[] | undefined {
+  return input?.kind.case === 'messages' ? input.kind.value.messages.reduce(withMessage, found) : found;
+}
+
+function withMessage(found: Digest[] | undefined, message: ChatMessage | undefined): Digest[] | undefined {
+  return (message?.parts ?? []).reduce((blobs, { kind }) => {
+    if (kind.case === 'content') return withBlobs(blobs, [kind.value]);
+    const outcome = kind.case === 'toolResult' ? kind.value.outcome : undefined;
+    return outcome?.case === 'result' ? withBlobs(blobs, outcome.value.content) : blobs;
+  }, found);
+}
+
+function withBlobs(found: Digest[] | undefined, content: readonly Content[]): Digest[] | undefined {
   let blobs = found;
   for (const { kind } of content) {
     const uri =

@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import type { Decision } from '../../../gen/spindle/v1/action_pb.ts';
 import { ModelHandler } from '../../../gen/spindle/v1/agent_pb.ts';
 import { AnswerVerdict } from '../../../gen/spindle/v1/result_pb.ts';
 import { ModelExecuteSchema, TriggerSchema } from '../../../gen/spindle/v1/trigger_pb.ts';
@@ -15,12 +16,13 @@ import { triggerMessage } from '../../core/loop/trigger.ts';
 import { duration, timestamp } from '../../core/time.ts';
 import { unreachable } from '../../core/unreachable.ts';
 import type { Shared } from '../engine.ts';
-import type { Reservation } from '../ports.ts';
+import type { Binding, Reservation } from '../ports.ts';
 import type { SessionRunner } from '../session-runner.ts';
 import { type Acknowledge, type Asking, createAsking } from './asking.ts';
 import { type Children, createChildren } from './children.ts';
 import { decisionContentFault } from './decision-content.ts';
 import { createIterations } from './iterations.ts';
+import { storeDecision } from './message-bytes.ts';
 import { createModelCalls } from './model-calls.ts';
 import { createPreparation } from './preparation.ts';
 
@@ -64,7 +66,7 @@ export function createConversationEffects(shared: Shared): ConversationEffects {
           proposed: propose(runner.session, trigger),
         }),
         onAnswer: (answer, workerName, acknowledge) =>
-          decided(runner, decisionId, answer, workerName, acknowledge),
+          decided(runner, name, decisionId, answer, workerName, acknowledge),
         onDelta: () => undefined,
         onGiveUp: (reason) =>
           runner.send({ kind: 'give_up_decision', at: clock.now(), decisionId, reason }, () => undefined),
@@ -83,6 +85,7 @@ export function createConversationEffects(shared: Shared): ConversationEffects {
 
   const decided = (
     runner: SessionRunner,
+    name: string,
     decisionId: string,
     { outcome }: Answer,
     workerName: string,
@@ -90,12 +93,27 @@ export function createConversationEffects(shared: Shared): ConversationEffects {
   ): void => {
     const decision = outcome.case === 'decision' ? outcome.value : undefined;
     const fault = faultOf(outcome) ?? (decision && decisionContentFault(options.schemas, decision));
-    const command = { kind: 'decide', at: clock.now(), decisionId, decision, fault, workerName } as const;
-    runner.send(command, (done) => {
-      const ruling = done.ok ? done.value.answer : undefined;
-      if (ruling !== undefined) acknowledge(ruling.verdict, ruling.reason);
-      // Nobody knows whether it is recorded. It is asked again, under the same id, by who owns the session now.
-      else acknowledge(AnswerVerdict.STALE, 'the session is not here any more');
+    const send = (stored: Decision | undefined): void =>
+      runner.send(
+        { kind: 'decide', at: clock.now(), decisionId, decision: stored, fault, workerName },
+        (done) => {
+          const ruling = done.ok ? done.value.answer : undefined;
+          if (ruling !== undefined) acknowledge(ruling.verdict, ruling.reason);
+          // Nobody knows whether it is recorded. It is asked again, under the same id, by who owns the session now.
+          else acknowledge(AnswerVerdict.STALE, 'the session is not here any more');
+        },
+      );
+    if (decision === undefined || fault !== undefined) {
+      send(undefined);
+      return;
+    }
+    storeDecision(decision, runner.key.tenant, options.blobs).then(send, (error: unknown) => {
+      const refusal = shared.refuse(error);
+      if (refusal === undefined)
+        options.observer.report('error', 'decision_not_stored', { error: String(error) });
+      acknowledge(AnswerVerdict.STALE, 'the bytes of the decision could not be stored');
+      // It is not decided, and nobody else has been asked.
+      runner.again(name);
     });
   };
 
@@ -205,10 +223,13 @@ export function createConversationEffects(shared: Shared): ConversationEffects {
     },
     deciders(runner) {
       const { conversation } = runner.session;
+      const agentId = conversation?.agentId ?? runner.head.name;
+      // Most commands raise no trigger, or several in a row.
+      let binding: Binding | undefined | 'unknown' = 'unknown';
       return {
         wants(trigger) {
-          const agentId = conversation?.agentId ?? runner.head.name;
-          if (workers.binding(runner.key.tenant, agentId)?.triggers.has(trigger)) return true;
+          if (binding === 'unknown') binding = workers.binding(runner.key.tenant, agentId);
+          if (binding?.triggers.has(trigger)) return true;
           // Shortly after a start, those who decided before may still come back (5.8, 6.3).
           return clock.now() < shared.namesSettledAt && conversation?.asked.has(trigger) === true;
         },
