@@ -1,6 +1,6 @@
 import type { SessionUpdate } from '../../../gen/spindle/v1/session_service_pb.ts';
 import { SpindleError, statusCode } from '../spindle-error.ts';
-import { createPatience, mayPass, type PatienceOptions } from './patience.ts';
+import { createPatience, isOverloaded, mayPass, type PatienceOptions } from './patience.ts';
 import { type DeltaEvent, deltaEventOf, type LogEvent, logEventOf } from './session-event.ts';
 
 /** A stream of a session's updates. */
@@ -49,7 +49,8 @@ export async function* follow(
       }
       if (source.ended?.() !== true) throw ENDED;
     } catch (error) {
-      if (!mayPass(error)) throw error;
+      // A reader that was too slow for the engine reads on from its cursor.
+      if (!mayPass(error) && !(cursor !== undefined && isOverloaded(error))) throw error;
       await patience.wait(error, signal);
     }
   }

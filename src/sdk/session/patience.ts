@@ -74,3 +74,8 @@ export function mayPass(error: unknown): error is SpindleError {
   const isTransport = error.reason === error.code.toLowerCase();
   return error.code === 'UNAVAILABLE' || (isTransport && PASSING.has(error.code));
 }
+
+/** A limit of the engine is reached, which may pass. */
+export function isOverloaded(error: unknown): error is SpindleError {
+  return error instanceof SpindleError && error.reason === 'overloaded';
+}
