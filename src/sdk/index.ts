@@ -2,6 +2,7 @@
 
 export { type Call, CallStatus } from '../../gen/spindle/v1/call_pb.ts';
 export type { Content, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
+export { type OpenItem, OpenReason, type Session } from '../../gen/spindle/v1/session_service_pb.ts';
 export type { ServedTool } from '../../gen/spindle/v1/tool_service_pb.ts';
 export {
   type Administrator,
@@ -9,6 +10,7 @@ export {
   type TokenInfo,
   type TokenOptions,
 } from './administrator.ts';
+export * from './agents.ts';
 export type { CallEvent } from './client/call-event.ts';
 export type {
   AnyArguments,
@@ -30,4 +32,25 @@ export {
 } from './client/client.ts';
 export * from './definitions.ts';
 export { type ConnectOptions, DEFAULT_ADDRESS, type TlsOptions } from './grpc/connect-options.ts';
+export type { Interrupt, InterruptAnswer, InterruptHandler } from './session/interrupt.ts';
+export type {
+  DeltaEvent,
+  LogEvent,
+  PausedEvent,
+  SessionUpdateEvent,
+  TurnEvent,
+} from './session/session-event.ts';
+export type {
+  AgentReference,
+  CreateSessionOptions,
+  RunOptions,
+  RunTurnOptions,
+  SessionState,
+  StartedTurn,
+  TurnState,
+  WatchOptions,
+} from './session/session-options.ts';
+export type { Sessions } from './session/sessions.ts';
+export type { ActionInput, StartTurnOptions, TurnInput } from './session/turn-input.ts';
+export type { TurnResult } from './session/turn-result.ts';
 export { SpindleError, type StatusName } from './spindle-error.ts';

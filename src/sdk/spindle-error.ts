@@ -63,3 +63,8 @@ export class SpindleError extends Error {
     this.metadata = end.metadata ?? {};
   }
 }
+
+/** What requests of a client that was closed end with. */
+export function clientClosed(): SpindleError {
+  return new SpindleError('the client is closed', { code: statusCode('CANCELLED'), reason: 'client_closed' });
+}

@@ -165,7 +165,7 @@ function toolHandlers(handlers: PeerHandlers): UntypedServiceImplementation {
   return implementation;
 }
 
-function definitionOf(service: DescService): Record<string, MethodDefinition<unknown, unknown>> {
+export function definitionOf(service: DescService): Record<string, MethodDefinition<unknown, unknown>> {
   return Object.fromEntries(
     service.methods.map((method) => [
       method.localName,

@@ -2,7 +2,14 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createEngine, type RunningEngine } from '../../src/main.ts';
 import { type CallEvent, createClient, image, result, ToolError, text } from '../../src/sdk/index.ts';
-import { createWorker, defineTool, type Tool, type WorkerOptions } from '../../src/sdk/worker/index.ts';
+import {
+  createWorker,
+  defineAgent,
+  defineTool,
+  type Tool,
+  type WorkerOptions,
+  type WorkerStatus,
+} from '../../src/sdk/worker/index.ts';
 
 let stops: (() => Promise<unknown>)[] = [];
 
@@ -246,5 +253,29 @@ describe('the SDK and an engine', () => {
       }),
     );
     expect(answers).toEqual(Array.from({ length: 1_000 }, (_, n) => String(n)));
+  });
+});
+
+describe('agents of a worker, and an engine', () => {
+  it('2.2: are taken, and a definition of theirs that the engine refuses keeps its tool out alone', async () => {
+    const statuses: WorkerStatus[] = [];
+    const bad = defineTool({
+      name: 'bad',
+      description: 'Has a schema that the engine does not know.',
+      jsonSchema: { $schema: 'https://example.com/dialect', type: 'object' },
+      execute: () => 'bad',
+    });
+    const good = defineTool({ name: 'good', description: 'Serves.', execute: () => 'good' });
+    const agent = defineAgent({
+      id: 'clerk',
+      model: 'anthropic/claude-haiku-4-5',
+      tools: [bad, good],
+      on: { 'turn.finished': () => undefined },
+    });
+    await system([], { agents: [agent], onStatus: (status) => statuses.push(status) });
+    expect(statuses).toMatchObject([
+      { kind: 'connected' },
+      { kind: 'tools_refused', tools: [{ name: 'bad', reason: expect.stringContaining('agent clerk') }] },
+    ]);
   });
 });

@@ -59,6 +59,18 @@ describe('the examples', () => {
     }
   });
 
+  it('bind agents: an engine takes them as they are defined', async () => {
+    const engine = await createEngine({ journal: 'memory:', listen: '127.0.0.1:0', http: false });
+    try {
+      const worker = run('agent-worker.ts', engine.grpcAddress);
+      expect(await worker.line).toBe('ready');
+      worker.child.kill('SIGTERM');
+      expect(await worker.done).toEqual({ code: 0, lines: ['ready', 'drained'], errors: '' });
+    } finally {
+      await engine.stop(0);
+    }
+  });
+
   it('embed an engine: engine, worker and caller in one process, which ends by itself', async () => {
     const { code, lines, errors } = await run('embedded.ts', '').done;
     expect({ code, lines, errors }).toEqual({ code: 0, lines: ['{"celsius":[5]}'], errors: '' });

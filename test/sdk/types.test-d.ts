@@ -3,8 +3,11 @@ import { z } from 'zod';
 import {
   type CallResult,
   type Client,
+  createClient,
+  defineAgent,
   defineTool,
   type InvalidInput,
+  type JsonValue,
   result,
   type Tool,
   text,
@@ -138,5 +141,49 @@ export async function calls(client: Client): Promise<void> {
     }
     // @ts-expect-error only progress tells what is done
     event.completed;
+  }
+}
+
+/** Agents: what handlers see, and what a turn ends with. */
+export async function agents() {
+  const counter = defineAgent({
+    id: 'counter',
+    model: 'x/y',
+    task: z.object({ count: z.number().default(0) }),
+    on: {
+      'tool.finished': ({ trigger, proposal, state }) => {
+        same<typeof trigger.attempts, number>(true);
+        same<typeof state, JsonValue | undefined>(true);
+        // @ts-expect-error a call that ended has no arguments
+        trigger.arguments;
+        return { ...proposal, state: { attempts: trigger.attempts } };
+      },
+      // A handler need not return anything.
+      'turn.finished': ({ trigger }) => console.log(trigger.turnId),
+      // @ts-expect-error there is no such member of a decision
+      'client.action': () => ({ action: [] }),
+    },
+  });
+  defineAgent({
+    id: 'x',
+    model: 'x/y',
+    // @ts-expect-error there is no such trigger
+    on: { 'tool.finish': () => undefined },
+  });
+  defineAgent({ id: 'x', model: 'x/y', tools: async ({ iteration }) => (iteration > 1 ? [] : [client]) });
+  const client = defineTool({ name: 'a', description: 'a', execute: () => 'a' });
+
+  const { sessions } = createClient();
+  const typed = await sessions.run(counter, 'Count.');
+  if (typed.ok) same<typeof typed.output, { count: number }>(true);
+  const own = await sessions.run('counter', 'Count.', { task: z.array(z.string()) });
+  if (own.ok) same<typeof own.output, string[]>(true);
+  const free = await sessions.run('counter', 'Count.', { onEvent: ({ kind }) => console.log(kind) });
+  if (free.ok) same<typeof free.output, unknown>(true);
+  for await (const event of sessions.runTurn('s', 'Hi')) {
+    if (event.kind === 'tool.call.requested') same<typeof event.data.arguments, string>(true);
+    if (event.kind === 'text') same<typeof event.text, string>(true);
+    // @ts-expect-error a delta has no place in the log
+    if (event.kind === 'text') event.sequence;
   }
 }

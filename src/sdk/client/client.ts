@@ -10,6 +10,9 @@ import { openDuplex } from '../grpc/stream.ts';
 import { type Members, refuseUnknown } from '../known-members.ts';
 import { processClock, processRandom, processSoon } from '../process-ports.ts';
 import { toToolResult } from '../result.ts';
+import { createAsking } from '../session/asking.ts';
+import { createSessions, type Sessions } from '../session/sessions.ts';
+import { clientClosed } from '../spindle-error.ts';
 import { failureOf } from '../tool-error.ts';
 import { type CallEvent, callEventOf } from './call-event.ts';
 import { createCallLane } from './call-lane.ts';
@@ -91,6 +94,8 @@ export interface Client extends AsyncDisposable {
     query: string,
     options?: { readonly maxMatches?: number },
   ): Promise<{ readonly tools: readonly ToolMessage[]; readonly leftOut: number }>;
+  /** Conversations with agents. */
+  readonly sessions: Sessions;
   /** The bytes of a blob reference, in order. */
   readBlob(uri: string): AsyncIterableIterator<Uint8Array>;
   /** Ends every wait, no call, and the connections. */
@@ -129,7 +134,18 @@ export function createClient(options: ClientOptions = {}): Client {
   const ports = { lane, clock };
   const { method } = ToolService;
 
+  const closed = new AbortController();
+  const patience = { clock, random: processRandom, unavailableAfterMs };
+  const sessions = createSessions({
+    ...patience,
+    requests,
+    asking: createAsking(requests, patience),
+    newId: processRandom.token,
+    closed: closed.signal,
+  });
+
   const client = {
+    sessions,
     async call(tool: string | ToolReference, args?: unknown, wait: WaitOptions = {}) {
       const request = callRequest(tool, args, wait, processRandom.token, false);
       wait.signal?.throwIfAborted();
@@ -192,6 +208,7 @@ export function createClient(options: ClientOptions = {}): Client {
       for await (const { data } of requests.stream(method.readBlob, { uri })) yield data;
     },
     async close() {
+      closed.abort(clientClosed());
       lane.close();
       requests.close();
     },

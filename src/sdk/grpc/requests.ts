@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { Millis } from '../../core/time.ts';
-import { SpindleError, statusCode } from '../spindle-error.ts';
+import { clientClosed, SpindleError } from '../spindle-error.ts';
 import type { ConnectOptions } from './connect-options.ts';
 import { bufferOf, type Method, pathOf } from './method.ts';
 import { endOf } from './status.ts';
@@ -20,10 +20,14 @@ export interface Requests {
     method: Method<Input, Output>,
     request: MessageInitShape<Input>,
   ): Promise<MessageShape<Output>>;
-  /** Throws a SpindleError while it is read. Ending the iteration ends the request. */
+  /**
+   * Throws a SpindleError while it is read, and the reason of the signal once that is aborted. Ending the iteration
+   * ends the request.
+   */
   stream<Input extends DescMessage, Output extends DescMessage>(
     method: Method<Input, Output>,
     request: MessageInitShape<Input>,
+    signal?: AbortSignal,
   ): AsyncGenerator<MessageShape<Output>, void, undefined>;
   close(): void;
 }
@@ -37,10 +41,7 @@ export function createRequests(options: ConnectOptions & { readonly timeoutMs: M
     const { openChannel, requestMetadata } = await import('./channel.ts');
     const metadata = await requestMetadata(options.token);
     if (closed) {
-      throw new SpindleError('the client is closed', {
-        code: statusCode('CANCELLED'),
-        reason: 'client_closed',
-      });
+      throw clientClosed();
     }
     channel ??= openChannel(options);
     return { client: channel, metadata };
@@ -65,8 +66,9 @@ export function createRequests(options: ConnectOptions & { readonly timeoutMs: M
         );
       });
     },
-    async *stream(method, request) {
+    async *stream(method, request, signal) {
       const { client, metadata } = await connection();
+      signal?.throwIfAborted();
       const call = client.makeServerStreamRequest(
         pathOf(method),
         bufferOf,
@@ -74,11 +76,16 @@ export function createRequests(options: ConnectOptions & { readonly timeoutMs: M
         toBinary(method.input, create(method.input, request)),
         metadata,
       );
+      const cancel = (): void => call.cancel();
+      signal?.addEventListener('abort', cancel, { once: true });
       try {
         for await (const message of call) yield message as MessageShape<typeof method.output>;
+        signal?.throwIfAborted();
       } catch (error) {
+        signal?.throwIfAborted();
         throw isServiceError(error) ? errorOf(error) : error;
       } finally {
+        signal?.removeEventListener('abort', cancel);
         call.cancel();
       }
     },

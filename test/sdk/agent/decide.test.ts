@@ -185,7 +185,7 @@ describe('a decision', () => {
     ]);
   });
 
-  it('5.13: whose handler throws is given back, and told of, and leaves nothing held', async () => {
+  it('whose handler throws is given back, and told of, and leaves nothing held (5.13)', async () => {
     const agent = clerk({
       on: {
         'tool.finished': () => {
