@@ -77,11 +77,11 @@ function nextMove(request: ModelRequest, known: KnownTools): Move {
 
   const submit = named(SUBMIT);
   const text = answerOf(plan.findings, tools, conversation);
-  const value = submit === undefined ? undefined : submission(submit, conversation, text);
-  if (value !== undefined) return { calls: [{ name: SUBMIT, json: value.json }], text: '' };
   const isSubmitted = conversation.calls.some(
     ({ name, outcome }) => name === SUBMIT && outcome?.kind === 'result',
   );
+  const value = submit === undefined || isSubmitted ? undefined : submission(submit, conversation, text);
+  if (value !== undefined) return { calls: [{ name: SUBMIT, json: value.json }], text: '' };
   const unable =
     submit === undefined || isSubmitted
       ? ''

@@ -19,7 +19,7 @@ export function affinity(slot: Slot, mention: Mention, chained: boolean): number
 function kindScore(
   slot: Slot,
   roles: ReadonlySet<Role>,
-  { kind, number, cue }: Mention,
+  { kind, number, cue, label }: Mention,
   chained: boolean,
 ): number {
   if (slot.choices !== undefined) return CHOSEN[kind] ?? 4;
@@ -40,7 +40,8 @@ function kindScore(
     return chained && roles.has('item') ? 2 : 0;
   }
   // A name that says what is wanted takes something else only where something has to be taken.
-  return roles.size > 0 && !slot.required ? 0 : (UNSPECIFIC[kind] ?? 0);
+  const isOpen = roles.size === 0 || slot.required || slot.words.includes(label);
+  return isOpen ? (UNSPECIFIC[kind] ?? 0) : 0;
 }
 
 /** The unit of a number is what a list of units is for, before anything else. */

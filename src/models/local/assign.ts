@@ -67,6 +67,8 @@ export function assign(
     );
     scores.set(slot, score);
     for (const index of chain.indexes) used.add(index);
+    // "days" of "3 days" has said which slot the number is for, and is no value of its own.
+    if (mention.unit !== undefined && slot.words.includes(mention.unit)) used.add(at + 1);
   }
   for (const slot of slots) {
     const said =

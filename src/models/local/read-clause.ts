@@ -98,6 +98,7 @@ export function mentionsIn(clause: Clause, tool: KnownTool): Mention[] {
       // A verb that no tool knows: "turn the light on".
     } else if (run === undefined) {
       run = { first: token, last: token, capital: name };
+      if (/[’']s$/.test(token.text)) close();
     } else {
       run = { ...run, last: token };
     }

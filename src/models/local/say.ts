@@ -59,12 +59,12 @@ function sayCall(
   const reads = tool.readOnly || tool.deed === 'read' || tool.deed === undefined || tool.name !== name;
   if (!reads) {
     const done = `Done: ${spaced(name)}${subject === '' ? '' : ` (${subject})`}`;
-    return said === '' ? `${done}.` : `${done}. ${ended(capital(said))}`;
+    return said === '' ? `${done}.` : `${done}. ${ended(isJsonObject(value) ? capital(said) : said)}`;
   }
   if (said === '') return `${name} answered nothing${subject === '' ? '' : ` for ${subject}`}.`;
   const block = said.includes('\n') ? `\n${said}` : ` ${ended(said)}`;
   if (subject !== '' && (several || said.includes('\n'))) return `For ${subject}:${block}`;
-  return said.includes('\n') ? `${name} answers:${block}` : ended(capital(said));
+  return said.includes('\n') ? `${name} answers:${block}` : ended(isJsonObject(value) ? capital(said) : said);
 }
 
 /** The values of the arguments, for a reader to tell calls apart. */

@@ -51,6 +51,8 @@ const IRREGULAR: Readonly<Record<string, string>> = {
   dirs: 'directory',
   info: 'information',
   mail: 'email',
+  'e-mail': 'email',
+  'e-mails': 'email',
   mails: 'email',
   todos: 'todo',
   qty: 'quantity',
