@@ -251,6 +251,8 @@ export class SessionRunner implements Sleeper {
     replyAll(letters, outcomes);
     this.#perform();
     this.#options.recorder?.recorded(this.key, events);
+    // What was performed may have sent a command already, and its append is under way.
+    if (this.#appending) return;
     if (this.#mailbox.length > 0) this.#stepOn();
     else this.#rest();
   }

@@ -3,7 +3,7 @@ import { type ChatMessage, ChatMessageSchema, Role } from '../../../gen/spindle/
 import { type RepairedHistory, repairHistory } from '../history.ts';
 import type { CallOutcome } from '../paired-calls.ts';
 import type { Session } from '../session.ts';
-import { textMessage } from './messages.ts';
+import { callsIn, resultsIn, textMessage } from './messages.ts';
 
 /**
  * The messages of the model call that is due or under way: the instructions, then the conversation, or what the
@@ -17,8 +17,31 @@ export function requestHistory(session: Session): RepairedHistory {
   for (const { callId, phase } of calls.values()) {
     if (phase.kind === 'finished') outcomes.set(callId, phase.end.outcome);
   }
-  const { messages: repaired, repairs } = repairHistory(messages, outcomes);
+  const { messages: repaired, repairs } = repairHistory(inCallOrder(messages), outcomes);
   return { messages: withInstructions(repaired, conversation?.agent?.system ?? ''), repairs };
+}
+
+/** Results stand in the log as the calls ended; a model reads them in the order of its calls (6.1). */
+function inCallOrder(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  const order = new Map<string, number>();
+  for (const { callId } of messages.flatMap(callsIn)) order.set(callId, order.size);
+  const placeOf = (message: ChatMessage): number => order.get(resultsIn(message)[0]?.callId ?? '') ?? 0;
+  const sorted: ChatMessage[] = [];
+  let results: ChatMessage[] = [];
+  const flush = (): void => {
+    sorted.push(...results.sort((a, b) => placeOf(a) - placeOf(b)));
+    results = [];
+  };
+  for (const message of messages) {
+    if (message.role === Role.TOOL) {
+      results.push(message);
+      continue;
+    }
+    flush();
+    sorted.push(message);
+  }
+  flush();
+  return sorted;
 }
 
 /** Instructions that a conversation brings itself stay where they are. */
