@@ -51,6 +51,7 @@ export function joinWorkers({ connected, connectors, touched }: JoinedWorkersOpt
       const side = connectors?.offers(tenant, toolName) === true ? connectors : connected;
       return side.reserve(tenant, toolName, sessionId, last);
     },
+    isBound: (tenant, instanceId, agentId) => connected.isBound(tenant, instanceId, agentId),
     binding: (tenant, agentId) => connected.binding(tenant, agentId),
     reserveDecider: (tenant, agentId, trigger, sessionId, last) =>
       connected.reserveDecider(tenant, agentId, trigger, sessionId, last),

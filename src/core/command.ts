@@ -96,6 +96,8 @@ export interface AnswerLease extends Timed {
   /** Where the answer came from: a lease is good from one instance alone. */
   readonly instanceId: string;
   readonly answer: WorkerAnswer;
+  /** What else a worker that is bound to the agent decided with it (5.12). */
+  readonly amendment?: Decision | undefined;
   /** Uniform in [0, 1), for the jitter of a retry. */
   readonly draw: number;
 }

@@ -7,6 +7,7 @@ import type { Command, WorkerAnswer } from './command.ts';
 import { about, record } from './event.ts';
 import { leaseOf, lost, place, returned } from './lease.ts';
 import { advance, type Deciders, NO_DECIDERS } from './loop/advance.ts';
+import { decideAmended } from './loop/amend.ts';
 import { decideConversation } from './loop/decide-conversation.ts';
 import { decideResume, ownInterruptId } from './loop/interrupts.ts';
 import { begin, tell } from './loop/story.ts';
@@ -54,7 +55,10 @@ function rule(session: Session, command: Command): Ruling {
     case 'answer': {
       const held = leaseOf(session, command.leaseToken);
       if (held === undefined) return stale('no such dispatch is known');
-      return decideAnswer(held.call, held.lease, { ...command, answer: ownAnswer(session, command.answer) });
+      const own = { ...command, answer: ownAnswer(session, command.answer) };
+      return command.amendment === undefined
+        ? decideAnswer(held.call, held.lease, own)
+        : decideAmended(session, held, own, command.amendment);
     }
     case 'reject':
       return returned(session, command, 'rejected');

@@ -354,6 +354,8 @@ export interface Workers {
    * (5.11). Undefined: nobody is free.
    */
   reserve(tenant: string, toolName: string, sessionId: string, last?: string): Reservation | undefined;
+  /** Whether a worker has bound an agent: it may decide beside its answers (5.12). */
+  isBound(tenant: string, instanceId: string, agentId: string): boolean;
   /** Undefined where no worker has bound the agent. */
   binding(tenant: string, agentId: string): Binding | undefined;
   /**

@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import type { Decision } from '../../gen/spindle/v1/action_pb.ts';
 import { type Delta, DeltaSchema } from '../../gen/spindle/v1/message_pb.ts';
 import { type Progress, ProgressSchema } from '../../gen/spindle/v1/progress_pb.ts';
 import { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
@@ -13,7 +14,10 @@ import { proposedFailure } from './dispatch.ts';
 import type { Effects } from './effects.ts';
 import type { Shared } from './engine.ts';
 import { hasNoRoom } from './journal-fault.ts';
+import { type SplitAnswer, splitDecision } from './loop/answer-decision.ts';
 import type { ConversationEffects } from './loop/conversation-effects.ts';
+import { decisionContentFault } from './loop/decision-content.ts';
+import { storeDecision } from './loop/message-bytes.ts';
 import type { WorkerRef } from './ports.ts';
 import type { SessionRunner } from './session-runner.ts';
 
@@ -53,7 +57,8 @@ export function listenToWorkers(
   ): void => {
     const { leaseToken } = frame;
     const definition = definitions.cached(from.tenant, digestOf(held));
-    const read = readAnswer(frame, {
+    const split = frame.outcome.case === 'decision' ? splitOf(from, frame, runner, held) : undefined;
+    const read = readAnswer(split === undefined ? frame : { ...frame, outcome: split.outcome }, {
       schemas,
       blobs,
       tenant: from.tenant,
@@ -61,7 +66,7 @@ export function listenToWorkers(
       proposed: proposedFailure(held.call, held.lease),
       newId: random.token,
     });
-    const send = (said: Awaited<typeof read>): void => {
+    const send = (said: Awaited<typeof read>, amendment?: Decision): void => {
       const { instanceId } = from;
       const command = {
         kind: 'answer',
@@ -69,6 +74,7 @@ export function listenToWorkers(
         leaseToken,
         instanceId,
         answer: said,
+        amendment,
         draw: random.draw(),
       } as const;
       runner.send(command, (outcome) => {
@@ -86,8 +92,32 @@ export function listenToWorkers(
       if (hasNoRoom(error)) send({ kind: 'failure', failure: NO_ROOM });
       else unanswerable(leaseToken, error);
     };
-    if (read instanceof Promise) read.then(send, unstored);
+    if (split?.amendment !== undefined) {
+      const fault = decisionContentFault(schemas, split.amendment);
+      if (fault !== undefined) send({ kind: 'unfit', reason: fault });
+      else {
+        Promise.all([read, storeDecision(split.amendment, from.tenant, blobs)]).then(
+          ([said, amendment]) => send(said, amendment),
+          unstored,
+        );
+      }
+    } else if (read instanceof Promise) read.then((said) => send(said), unstored);
     else send(read);
+  };
+
+  /** What a decision of a bound worker says of its own call, and beside it (5.12). */
+  const splitOf = (
+    from: WorkerRef,
+    { outcome }: Answer,
+    runner: SessionRunner,
+    { call }: Held,
+  ): SplitAnswer => {
+    const { conversation } = runner.session;
+    const mayDecide =
+      conversation !== undefined && workers.isBound(from.tenant, from.instanceId, conversation.agentId);
+    return outcome.case === 'decision' && mayDecide
+      ? splitDecision(outcome.value, call.callId)
+      : { outcome, amendment: undefined };
   };
 
   /** An answer for a session that is not in memory: it ended, or never was. */

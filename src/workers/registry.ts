@@ -102,6 +102,8 @@ export function createRegistry(options: RegistryOptions): Registry {
       return { ...take(instance, instance.link, toolName, sessionId), definition };
     },
 
+    isBound: (tenant, instanceId, agentId) =>
+      instances.get(instanceKey(tenant, instanceId))?.agents.has(agentId) === true,
     binding: (tenant, agentId) => bindings.binding(tenant, agentId),
 
     reserveDecider(tenant, agentId, trigger, sessionId, last): DeciderReservation | undefined {

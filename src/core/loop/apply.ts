@@ -44,7 +44,7 @@ export function apply(
   const decision = withCallsHeld(session, trigger, given);
   const reason = decisionFault(session, trigger, decision);
   if (reason !== undefined) return { kind: 'refused', reason };
-  const recorded = record(begin(session, at), trigger, decision);
+  const recorded = recordDecision(begin(session, at), trigger, decision);
   const started = decision.actions.filter((action) => isStart(session, action)).map(compact);
   const story = follow(recorded, trigger, decision, decided(trigger, workerName, started));
   // Where nothing is left to wait for, the turn is over: the decision says so in the log.
@@ -56,7 +56,7 @@ export function apply(
 }
 
 /** What a decision records: messages, state, configuration, ends of calls, interrupts. */
-function record(before: Story, trigger: PendingTrigger, decision: Decision): Story {
+export function recordDecision(before: Story, trigger: PendingTrigger, decision: Decision): Story {
   let story = recordMessages(before, trigger, decision.messages);
   if (decision.stateJson !== undefined) {
     const value = create(StateUpdatedSchema, { stateJson: decision.stateJson });
