@@ -241,7 +241,7 @@ export function buildEngine(options: EngineOptions): Engine {
     },
     refuse,
     async recover() {
-      await recoverSessions(shared, effects, settleNames);
+      await recoverSessions(shared, effects, loop.children, settleNames);
       retention?.start();
     },
     async drain(grace) {

@@ -4,6 +4,7 @@ import { isUnfinished } from '../core/owed.ts';
 import type { Effects } from './effects.ts';
 import type { Shared } from './engine.ts';
 import { faultKind } from './journal-fault.ts';
+import type { Children } from './loop/children.ts';
 import type { ExpectedLease, SessionKey } from './ports.ts';
 import type { SessionRunner } from './session-runner.ts';
 
@@ -14,6 +15,7 @@ import type { SessionRunner } from './session-runner.ts';
 export async function recoverSessions(
   shared: Shared,
   effects: Effects,
+  children: Children,
   settleNames: () => void,
 ): Promise<void> {
   const { options, sessions } = shared;
@@ -63,6 +65,7 @@ export async function recoverSessions(
   const graceUntil = clock.now() + (options.resumeGraceMs ?? RESUME_GRACE_MS);
   shared.namesSettledAt = graceUntil;
   for (const runner of runners) runner.resume(runningLeases(runner).length > 0 ? graceUntil : 0);
+  await children.cancelOrphans(runners);
   clock.alarm(graceUntil, settleNames);
   if (runners.length + damaged > 0) {
     const facts = { calls: runners.length, running: expected.length };

@@ -31,6 +31,8 @@ export interface Children {
   follow(runner: SessionRunner, call: Call, name: string): void;
   withdraw(runner: SessionRunner, name: string): void;
   drop(runner: SessionRunner): void;
+  /** Stops sessions whose parents' calls ended without them, while nobody looked. Rejects with a JournalFault. */
+  cancelOrphans(runners: readonly SessionRunner[]): Promise<void>;
 }
 
 interface Child {
@@ -202,7 +204,7 @@ export function createChildren(shared: Shared): Children {
       // Its call has ended without it.
       const { caller, sessionId, turnId } = child;
       shared.conversations
-        .cancelTurn(caller, sessionId, turnId, 'the call that started it has ended')
+        .cancelTurn(caller, sessionId, turnId, ORPHANED)
         .catch((error: unknown) =>
           observer.report('error', 'subagent_not_cancelled', { session_id: sessionId, error: String(error) }),
         );
@@ -214,8 +216,25 @@ export function createChildren(shared: Shared): Children {
       }
       running.delete(runner);
     },
+    async cancelOrphans(runners) {
+      for (const runner of runners) {
+        const { turn, ancestry } = runner.session.conversation ?? {};
+        const [parentId] = ancestry ?? [];
+        const caller = turn?.origin.caller;
+        if (turn === undefined || parentId === undefined || caller === undefined) continue;
+        const { tenant, sessionId } = runner.key;
+        const parent = await shared.sessions.read({ tenant, sessionId: parentId });
+        const isWanted = [...(parent?.calls.values() ?? [])].some(
+          ({ callId, phase }) => phase.kind === 'open' && childIds(parentId, callId).sessionId === sessionId,
+        );
+        if (isWanted) continue;
+        await shared.conversations.cancelTurn(caller, sessionId, turn.turnId, ORPHANED);
+      }
+    },
   };
 }
+
+const ORPHANED = 'the call that started it has ended';
 
 function messageText(argumentsJson: string): string {
   const text: unknown = JSON.parse(memberText(argumentsJson, 'message') ?? '""');
