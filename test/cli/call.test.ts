@@ -332,6 +332,7 @@ describe('commands for calls and tools', () => {
     'settle',
     'blob',
     'mcp',
+    'token',
     'conformance',
     '',
   ])('explain themselves within 80 columns: %s', async (name) => {
