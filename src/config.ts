@@ -22,6 +22,9 @@ export function parseDuration(text: string): Millis | undefined {
   return number === undefined || factor === undefined ? undefined : Number(number) * factor;
 }
 
+/** The most that a policy may ask for, wherever it is written. */
+export const LARGEST = { attempts: MAX_ATTEMPTS, durationMs: MAX_POLICY_DURATION_MS } as const;
+
 /** Field by field what is wanted, in the words that follow `expected`. */
 const EXPECTED = {
   address: 'HOST:PORT, as in 127.0.0.1:7433, localhost:0 or [::1]:7433',

@@ -7,7 +7,7 @@ import { showStarted } from './call-standing.ts';
 import { CommandError } from './command-error.ts';
 import { addConnectionOptions, type ConnectionFlags, withClient } from './connection.ts';
 import { END_SIGNALS, type EndSignal, EXIT, signalExitCode } from './exit-code.ts';
-import { countOption, durationOption } from './option-value.ts';
+import { attemptsOption, durationOption, idOption } from './option-value.ts';
 import { type Progress, showProgress } from './progress.ts';
 import { lengthOfTime, styled } from './style.ts';
 
@@ -58,8 +58,8 @@ export function defineCall(command: Command): void {
     )
     .option('--run-timeout <duration>', 'how long one attempt may run', durationOption)
     .option('--total-timeout <duration>', 'how long the call may take in all', durationOption)
-    .option('--attempts <n>', 'attempts in all; above 1 says that a second one does no harm', countOption)
-    .option('--call-id <id>', 'name the call; the same id, tool and arguments join it (see below)')
+    .option('--attempts <n>', 'attempts in all; above 1 says that a second one does no harm', attemptsOption)
+    .option('--call-id <id>', 'name the call; the same id, tool and arguments join it (see below)', idOption)
     .option('--require-valid', 'refuse arguments that do not match instead of asking the worker')
     .option('--start', 'record the call, and do not wait')
     .addHelpText('after', HELP)
@@ -83,9 +83,14 @@ async function call(name: string, given: string, flags: CallFlags): Promise<void
     // A single request first: it fails at once where no engine answers, while a call waits for one to come back.
     const [served] = await client.tools([name]);
     const progress = showProgress(flags.json === true);
-    if ((served?.workers ?? 0) === 0)
-      progress.note(`No connected worker serves ${name}: the call waits for one.`);
-    const end = await waitFor(client, name, args, options, progress);
+    const end = await waitFor(client, name, args, options, {
+      ...progress,
+      event(event) {
+        if (event.kind === 'queued' && (served?.workers ?? 0) === 0)
+          progress.note(`No connected worker serves ${name}: the call waits for one.`);
+        else progress.event(event);
+      },
+    });
     if (flags.json === true) {
       process.stdout.write(`${JSON.stringify(endJson(end.result))}\n`);
       if (!end.result.ok) process.exitCode = EXIT.toolFailed;

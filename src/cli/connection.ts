@@ -131,6 +131,14 @@ export function commandErrorOf(error: SpindleError, address: string): CommandErr
       callId,
     );
   }
+  if (reason === 'unavailable' && message.includes(NOT_GRPC)) {
+    return new CommandError(
+      EXIT.unreachable,
+      'unreachable',
+      `What answers at ${address} is no gRPC port.`,
+      PORT_HINT,
+    );
+  }
   if (reason === 'unavailable' || reason === 'deadline_exceeded') {
     return new CommandError(
       EXIT.unreachable,
@@ -164,7 +172,13 @@ export function commandErrorOf(error: SpindleError, address: string): CommandErr
   );
 }
 
+/** What grpc-js says of a peer that speaks HTTP/1.1, say. */
+export const NOT_GRPC = 'Protocol error';
+export const PORT_HINT =
+  'Name the address behind `grpc=` in the ready line of `spindle serve`: commands and workers use that port.';
+
+/** A field of the contract, such as call_id, keeps its spelling. */
 function sentence(text: string): string {
-  const start = text.charAt(0).toUpperCase() + text.slice(1);
+  const start = /^\w*_/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(start) ? start : `${start}.`;
 }

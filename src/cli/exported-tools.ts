@@ -46,14 +46,19 @@ function isMissing(error: unknown, url: string): boolean {
 /** What is ours or Node's in a stack: it says nothing about what the module does. */
 const FOREIGN_FRAME = /^\s+at .*(?:node:|\/node_modules\/)/;
 const OWN_SOURCES = new URL('../', import.meta.url).href;
+const IMPORTER = ` resolving ES modules imported from ${import.meta.filename}`;
 
 /** What was thrown, with those frames of its stack alone that are of the user's own files. */
 function ownStack(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return (error.stack ?? error.message)
-    .split('\n')
-    .filter((line) => !FOREIGN_FRAME.test(line) && !(/^\s+at /.test(line) && line.includes(OWN_SOURCES)))
-    .join('\n');
+  return (
+    (error.stack ?? error.message)
+      .split('\n')
+      // Node says who imports, which is this file where the module itself cannot be read.
+      .map((line) => line.replace(IMPORTER, ''))
+      .filter((line) => !FOREIGN_FRAME.test(line) && !(/^\s+at /.test(line) && line.includes(OWN_SOURCES)))
+      .join('\n')
+  );
 }
 
 function isTool(value: unknown): value is Tool {

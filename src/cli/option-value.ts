@@ -1,16 +1,31 @@
 import { InvalidArgumentError } from 'commander';
-import { parseDuration } from '../config.ts';
+import { LARGEST, parseDuration } from '../config.ts';
 
 /** A length of time on a command line, in milliseconds. */
 export function durationOption(text: string): number {
   const millis = parseDuration(text);
-  if (millis !== undefined && millis > 0) return millis;
-  throw new InvalidArgumentError('Write a number and its unit: 500ms, 30s, 5m.');
+  if (millis !== undefined && millis > 0 && millis <= LARGEST.durationMs) return millis;
+  throw new InvalidArgumentError('Write a number and its unit, at most 366 days: 500ms, 30s, 5m.');
 }
 
 /** A count on a command line. */
 export function countOption(text: string): number {
+  return countUpTo(text, Number.MAX_SAFE_INTEGER, 'Write a whole number above 0.');
+}
+
+/** A number of attempts, or of one of them. */
+export function attemptsOption(text: string): number {
+  return countUpTo(text, LARGEST.attempts, `Write a whole number from 1 to ${LARGEST.attempts}.`);
+}
+
+function countUpTo(text: string, most: number, wanted: string): number {
   const count = Number(text);
-  if (Number.isSafeInteger(count) && count > 0) return count;
-  throw new InvalidArgumentError('Write a whole number above 0.');
+  if (Number.isSafeInteger(count) && count > 0 && count <= most) return count;
+  throw new InvalidArgumentError(wanted);
+}
+
+/** An id on a command line. An empty one is a variable that is not set, and would be another id each time. */
+export function idOption(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('Write an id: this one is empty.');
 }

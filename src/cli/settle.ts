@@ -3,7 +3,7 @@ import { type Settlement, ToolError } from '../sdk/index.ts';
 import { CommandError } from './command-error.ts';
 import { addConnectionOptions, type ConnectionFlags, withClient } from './connection.ts';
 import { EXIT } from './exit-code.ts';
-import { countOption } from './option-value.ts';
+import { attemptsOption } from './option-value.ts';
 
 interface SettleFlags extends ConnectionFlags {
   readonly result?: string;
@@ -28,7 +28,7 @@ export function defineSettle(command: Command): void {
     .option('--text <text>', 'the result, as text')
     .option('--error <message>', 'the call failed, and why')
     .option('--code <code>', 'the code of the failure (default: tool_error)')
-    .option('--attempt <n>', 'refuse unless this attempt is in force', countOption)
+    .option('--attempt <n>', 'refuse unless this attempt is in force', attemptsOption)
     .addHelpText('after', HELP)
     .action(settle);
 }

@@ -19,9 +19,10 @@ interface ListFlags extends TokenFlags {
 }
 
 const HELP = `
-With the token of an operator (SPINDLE_TOKEN, --token-file) the engine is asked, and the tokens are its tenant's.
-Without one, whoever reads the engine's files is its administrator: the journal is changed where no engine runs, and
-else the running one is asked with the key that is beside the journal.
+With the token of an operator (SPINDLE_TOKEN, --token-file) the engine is asked,
+and the tokens are its tenant's. Without one, whoever reads the engine's files
+is its administrator: the journal is changed where no engine runs, and else the
+running one is asked with the key that is beside the journal.
 
 Once there is a token, the engine refuses whoever has none.
 

@@ -15,6 +15,8 @@ import {
   commandErrorOf,
   configuredConnection,
   connectOptionsOf,
+  NOT_GRPC,
+  PORT_HINT,
 } from './connection.ts';
 import { EXIT } from './exit-code.ts';
 import { exportedTools } from './exported-tools.ts';
@@ -155,5 +157,6 @@ function statusText(status: WorkerStatus, address: string): string | undefined {
 
 function disconnection({ message }: { readonly message: string }, address: string): string {
   if (message.includes('ECONNREFUSED')) return `No engine answers at ${address}.`;
+  if (message.includes(NOT_GRPC)) return `What answers at ${address} is no gRPC port. ${PORT_HINT}`;
   return `The connection to ${address} ended: ${oneLine(message)}.`;
 }

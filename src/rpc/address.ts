@@ -20,7 +20,7 @@ export function parseAddress(text: string): Outcome<Address> {
   if (host === '' || !(port <= 65_535) || (bracketed !== undefined && isIP(bracketed) !== 6)) {
     return refused(
       'invalid_request',
-      `'${text}' is no address to listen on. Write HOST:PORT, as in 127.0.0.1:7070, localhost:7070 or [::1]:7070.`,
+      `'${text}' is no address to listen on. Write HOST:PORT, as in 127.0.0.1:7433, localhost:0 or [::1]:7433.`,
     );
   }
   return accepted({ host, port });

@@ -270,7 +270,12 @@ describe('commands for calls and tools', () => {
   it.each([
     [['call'], /missing required argument 'name'/],
     [['call', 'greet', '{}', '--timeout', 'soon'], /500ms, 30s, 5m/],
-    [['call', 'greet', '{}', '--attempts', '0'], /whole number above 0/],
+    [['call', 'greet', '{}', '--attempts', '0'], /whole number from 1 to 100/],
+    [['call', 'greet', '{}', '--attempts', '101'], /whole number from 1 to 100/],
+    [['call', 'greet', '{}', '--run-timeout', '400d'], /at most 366 days/],
+    [['call', 'greet', '{}', '--call-id', ''], /this one is empty/],
+    [['settle', 'x', '--text', '', '--attempt', '99999999999'], /whole number from 1 to 100/],
+    [['calls', '--limit', '0'], /whole number above 0/],
     [['settle', 'x'], /one of --result, --text and --error/],
     [['settle', 'x', '--result', '{'], /--result is not JSON/],
     [['dance'], /unknown command 'dance'/],
@@ -289,6 +294,21 @@ describe('commands for calls and tools', () => {
     const { code, stderr } = await spindle(['tools', ...flags], { environment });
     expect(code).toBe(0);
     expect(stderr).toContain(warning);
+  });
+
+  it('say that a port is not that of gRPC', async () => {
+    await using other = await serve(['--http', '127.0.0.1:0']);
+    const http = await other.says(/http=(\S+:\d+)/);
+    const { code, stderr } = await spindle(['tools', '--address', http[1] ?? '']);
+    expect(code).toBe(4);
+    expect(stderr).toMatch(/is no gRPC port\.\nName the address behind `grpc=`/);
+  });
+
+  it('say in the words of the contract which field is wrong', async () => {
+    const { code, stdout, stderr } = await client(['call', 'a b']);
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    expect(stderr).toMatch(/^spindle: Name must be 1 to 256 printable/);
+    expect((await client(['get', 'a b'])).stderr).toMatch(/^spindle: call_id must be 1 to 128/);
   });
 
   it('explain themselves, and the exit codes', async () => {
@@ -312,6 +332,7 @@ describe('commands for calls and tools', () => {
     'settle',
     'blob',
     'mcp',
+    'token',
     'conformance',
     '',
   ])('explain themselves within 80 columns: %s', async (name) => {

@@ -31,7 +31,7 @@ describe('addresses to listen on', () => {
   ])('refuses "%s" and shows how to write one', (text) => {
     expect(parseAddress(text)).toMatchObject({
       ok: false,
-      refusal: { message: expect.stringContaining('127.0.0.1:7070') },
+      refusal: { message: expect.stringContaining('127.0.0.1:7433') },
     });
   });
 

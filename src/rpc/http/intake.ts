@@ -42,14 +42,20 @@ export async function take(
   const form = formOf(request.header.get('content-type') ?? '');
   const { body } = request;
   if (form === undefined || request.method !== 'POST' || !isBytes(body)) return undefined;
-  if ((request.header.get(form.encodingHeader) ?? 'identity') !== 'identity') return undefined;
-  const message = await readMessage(body, schema, form);
   const header = new Headers(request.header);
+  const plain = (header.get(form.encodingHeader) ?? 'identity') === 'identity';
+  header.delete(form.encodingHeader);
+  const message = plain ? await readMessage(body, schema, form) : COMPRESSED;
   dropDistantDeadline(header);
   // It counted the body that is replaced.
   header.delete('content-length');
   return { message, request: { ...request, header, body: chunks(emptyBody(form)) } };
 }
+
+const COMPRESSED = refused(
+  'not_implemented',
+  'This port reads no compressed requests. Send the message as it is.',
+);
 
 function formOf(contentType: string): Form | undefined {
   const match = CONTENT_TYPE.exec(contentType);
