@@ -9,7 +9,9 @@ import {
   StartTurnRequestSchema,
 } from '../../../gen/spindle/v1/session_service_pb.ts';
 import type { ModelRequest, ToolExecute } from '../../../gen/spindle/v1/trigger_pb.ts';
+import { evolve } from '../../../src/core/evolve.ts';
 import type { Outcome } from '../../../src/core/refusal.ts';
+import { newSession, type Session } from '../../../src/core/session.ts';
 import type { ModelAnswer, ModelCall, Models } from '../../../src/engine/ports.ts';
 import { createScriptedModel, type Script } from '../../../src/models/scripted.ts';
 import {
@@ -23,6 +25,9 @@ import {
 
 export interface LoopWorld {
   readonly engine: VirtualEngine;
+  /** Agents of the deployment. */
+  readonly agents: { set(agentId: string, config: AgentInit): void };
+  session(sessionId?: string): Promise<Session>;
   /** The requests that the model got so far. */
   readonly requests: readonly ModelRequest[];
   /** Every event of the session so far, oldest first. */
@@ -66,10 +71,15 @@ export async function loopWorld(answers: Script['answers'], seed = 1): Promise<L
       return scripted.call(call);
     },
   };
-  return worldOf(await virtualEngine(seed, undefined, { models }), requests);
+  const agents = new Map<string, AgentConfig>();
+  return worldOf(await virtualEngine(seed, undefined, { models, agents }), requests, agents);
 }
 
-function worldOf(engine: VirtualEngine, requests: readonly ModelRequest[]): LoopWorld {
+function worldOf(
+  engine: VirtualEngine,
+  requests: readonly ModelRequest[],
+  agents: Map<string, AgentConfig>,
+): LoopWorld {
   const { conversations } = engine.engine;
   const workers: {
     stream: VirtualStream;
@@ -77,9 +87,18 @@ function worldOf(engine: VirtualEngine, requests: readonly ModelRequest[]): Loop
     answer: (execute: ToolExecute) => AnswerOutcome | undefined;
   }[] = [];
 
+  /** Until nothing is appended any more. */
+  const rest = async (): Promise<void> => {
+    for (let before = -1; before !== engine.journal.appended; ) {
+      before = engine.journal.appended;
+      await engine.advance(0);
+      await engine.advance(0);
+    }
+  };
+
   /** Until nobody has anything left to say. */
   const settle = async (): Promise<void> => {
-    await engine.advance(0);
+    await rest();
     for (let busy = true; busy; ) {
       busy = false;
       for (const worker of workers) {
@@ -93,13 +112,17 @@ function worldOf(engine: VirtualEngine, requests: readonly ModelRequest[]): Loop
           busy = true;
         }
       }
-      await engine.advance(0);
+      await rest();
     }
   };
 
   const world: LoopWorld = {
     engine,
     requests,
+    agents: { set: (agentId, config) => agents.set(agentId, agentOf(config)) },
+    async session(sessionId = SESSION) {
+      return (await world.log(sessionId)).reduce(evolve, newSession(sessionId));
+    },
     async log(sessionId = SESSION) {
       const events: SessionEvent[] = [];
       for await (const event of engine.journal.read({ tenant: CALLER.tenant, sessionId }, 0))
@@ -150,7 +173,7 @@ function worldOf(engine: VirtualEngine, requests: readonly ModelRequest[]): Loop
       await settle();
       return stream;
     },
-    restart: async () => worldOf(await engine.restart(), requests),
+    restart: async () => worldOf(await engine.restart(), requests, agents),
   };
   return world;
 }
