@@ -202,7 +202,8 @@ describe('agents of the SDK, an engine, and its sessions', () => {
     const { sessionId } = await client.sessions.create('clerk');
     const events = await collect(client.sessions.runTurn(sessionId, 'Hi'));
     expect(agent.asked.map(({ tools }) => tools.map(({ name }) => name))).toEqual([['who'], []]);
-    expect(iterations.toSorted()).toEqual(expect.arrayContaining([1, 2]));
+    // For the first model call, for the call that it made, and for the second model call.
+    expect(iterations).toEqual([1, 1, 2]);
     const ended = events.find(({ kind }) => kind === 'tool.call.finished');
     expect(ended).toMatchObject({ data: { outcome: { case: 'result' } } });
   });
