@@ -55,6 +55,7 @@ export function joinWorkers({ connected, connectors, touched }: JoinedWorkersOpt
     binding: (tenant, agentId) => connected.binding(tenant, agentId),
     reserveDecider: (tenant, agentId, trigger, sessionId, last) =>
       connected.reserveDecider(tenant, agentId, trigger, sessionId, last),
+    contextOf: (leaseToken) => connected.contextOf(leaseToken),
     release: (leaseToken) => holderOf(leaseToken).release(leaseToken),
     dispatch: (leaseToken, dispatch) => holderOf(leaseToken).dispatch(leaseToken, dispatch),
     stop: (leaseToken, reason) => holderOf(leaseToken).stop(leaseToken, reason),

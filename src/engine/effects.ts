@@ -5,6 +5,7 @@ import { sessionOfLease, timeIn } from '../core/session.ts';
 import { dispatchMessage } from './dispatch.ts';
 import { idempotencyKey, type Shared } from './engine.ts';
 import type { ConversationEffects } from './loop/conversation-effects.ts';
+import { sessionContext } from './loop/session-context.ts';
 import { placementOf, tooLarge } from './placement.ts';
 import type { SessionRunner } from './session-runner.ts';
 import { traceContextFor } from './trace-context.ts';
@@ -78,6 +79,8 @@ export function createEffects(shared: Shared, loop: ConversationEffects): Effect
               call,
             ),
           });
+          const level = workers.contextOf(effect.lease.token);
+          if (level !== undefined) message.context = sessionContext(runner.session, level, clock.now());
           workers.dispatch(effect.lease.token, message);
           return;
         }

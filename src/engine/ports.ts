@@ -369,6 +369,8 @@ export interface Workers {
     sessionId: string,
     last?: string,
   ): DeciderReservation | undefined;
+  /** How much of the session goes with a dispatch; undefined where its slot is no decider's. */
+  contextOf(leaseToken: string): ContextLevel | undefined;
   /** Gives a slot back that was reserved and is not used. */
   release(leaseToken: string): void;
   /** Writes a dispatch to the stream that its lease is bound to. Never sent, it comes back as lost. */

@@ -1,3 +1,4 @@
+import type { ContextLevel } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { Instant } from '../core/time.ts';
 import type { TransientMap } from '../core/transient-map.ts';
 import type { Definition } from '../schema/definition.ts';
@@ -86,6 +87,8 @@ export interface HeldDispatch {
    * of the engine dispatched it: then it may be any tool's.
    */
   readonly toolName: string | undefined;
+  /** How much of the session goes with it; absent for what no agent's decider was given. */
+  readonly context?: ContextLevel;
   /** The stream it is bound to: written there or never (4.3). */
   readonly streamNumber: number;
   /** Its place on that stream; 0 until it is written. */

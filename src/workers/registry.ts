@@ -99,7 +99,7 @@ export function createRegistry(options: RegistryOptions): Registry {
       const instance = select(serving, { takes, last }, random);
       const definition = instance?.offers.get(toolName)?.definition;
       if (instance?.link === undefined || definition === undefined) return undefined;
-      return { ...take(instance, instance.link, toolName, sessionId), definition };
+      return { ...take(instance, instance.link, { toolName }, sessionId), definition };
     },
 
     isBound: (tenant, instanceId, agentId) =>
@@ -113,8 +113,11 @@ export function createRegistry(options: RegistryOptions): Registry {
       const instance = select(wanting, { takes, last }, random);
       const agent = instance?.agents.get(agentId);
       if (instance?.link === undefined || agent === undefined) return undefined;
-      return { ...take(instance, instance.link, undefined, sessionId), context: agent.context };
+      const { context } = agent;
+      return { ...take(instance, instance.link, { toolName: undefined, context }, sessionId), context };
     },
+
+    contextOf: (leaseToken) => holders.get(leaseToken)?.leases.get(leaseToken)?.context,
 
     release(leaseToken) {
       const instance = holders.get(leaseToken);
@@ -223,10 +226,15 @@ export function createRegistry(options: RegistryOptions): Registry {
   };
 
   /** A slot under a new lease, bound to the worker's newest stream (4.3). */
-  function take(instance: Instance, link: Link, toolName: string | undefined, sessionId: string) {
+  function take(
+    instance: Instance,
+    link: Link,
+    work: Pick<HeldDispatch, 'toolName' | 'context'>,
+    sessionId: string,
+  ) {
     const leaseToken = leaseTokenOf(random.token(), sessionId);
     const { streamNumber } = link;
-    registry.hold(instance, { leaseToken, toolName, streamNumber, sequence: 0, stuck: false });
+    registry.hold(instance, { ...work, leaseToken, streamNumber, sequence: 0, stuck: false });
     const { instanceId, workerName, maxMessageBytes } = instance;
     return { leaseToken, instanceId, streamNumber, workerName, maxMessageBytes };
   }

@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
+import { ToolHandler } from '../../gen/spindle/v1/tool_pb.ts';
 import { SessionStartSchema } from '../../gen/spindle/v1/trigger_pb.ts';
 import { ContextLevel } from '../../gen/spindle/v1/worker_service_pb.ts';
 import { hello, TENANT } from '../engine/virtual.ts';
@@ -91,6 +92,10 @@ describe('a slot for a decision', () => {
       context: ContextLevel.FULL,
       leaseToken: expect.stringMatching(/\/s1$/),
     });
+    const tool = world.registry.reserve(TENANT, 'work', 's1');
+    const decision = reserve(world, 'tool.finished');
+    expect(world.registry.contextOf(decision?.leaseToken ?? '')).toBe(ContextLevel.FULL);
+    expect(world.registry.contextOf(tool?.leaseToken ?? '')).toBeUndefined();
     expect(reserve(world, 'client.messages')).toBeUndefined();
     await world.connect(hello('c', [], { agents: [binding(['client.messages'])] }));
     expect(reserve(world, 'client.messages')).toMatchObject({ context: ContextLevel.TRIGGER });
@@ -201,7 +206,13 @@ describe('a hello with agents', () => {
 
   it('2.2: keeps a faulty tool of a configuration out, and no other, and says so', async () => {
     const world = registryWorld();
-    const tools = [{ name: 'good' }, { name: 'bad', inputSchemaJson: '{"type":"array"}' }, { name: 'good' }];
+    const tools = [
+      { name: 'good' },
+      { name: 'bad', inputSchemaJson: '{"type":"array"}' },
+      { name: 'good' },
+      { name: 'call_tool', handler: ToolHandler.ENGINE },
+      { name: 'engines', handler: ToolHandler.ENGINE },
+    ];
     const stream = await world.connect(
       hello('w', [], { agents: [{ agentId: 'clerk', config: { model: MODEL, tools } }] }),
     );
@@ -210,7 +221,20 @@ describe('a hello with agents', () => {
     expect(stream.welcome?.refusedTools).toMatchObject([
       { name: 'bad', reason: expect.stringContaining('agent clerk') },
       { name: 'good', reason: expect.stringContaining('twice') },
+      { name: 'call_tool', reason: expect.stringContaining('reserved') },
+      { name: 'engines', reason: expect.stringContaining('ENGINE') },
     ]);
+  });
+});
+
+describe('a hello with tools', () => {
+  it("4.11: has no tool of a name of the engine's own, whoever it says runs it", async () => {
+    const world = registryWorld();
+    const stream = await world.connect(
+      hello('w', [{ name: 'submit_result', handler: ToolHandler.ENGINE }, { name: 'tool_search' }, 'mine']),
+    );
+    expect(stream.welcome?.refusedTools.map(({ name }) => name)).toEqual(['submit_result', 'tool_search']);
+    expect(world.registry.served(TENANT).map(({ definition }) => definition.tool.name)).toEqual(['mine']);
   });
 });
 

@@ -9,13 +9,14 @@ import type { Ending, Work, WorkHooks } from '../work.ts';
 import { type Decider, decide, decideCall } from './decide.ts';
 import { proposalOf } from './decision.ts';
 import {
+  type DecisionContext,
   type DecisionHandlers,
   type DecisionTrigger,
   decisionContext,
   triggerNameOf,
 } from './decision-context.ts';
 import { handleModelCall, type ModelHandler } from './model-handler.ts';
-import { sourcedTools, type ToolSource } from './tool-source.ts';
+import { messagesBefore, sourcedTools, type ToolSource } from './tool-source.ts';
 
 export interface AgentWorkOptions {
   readonly agentId: string;
@@ -84,11 +85,14 @@ export function createAgentWork(options: AgentWorkOptions): AgentWork {
     };
   };
 
+  const toolsAtCall = (source: ToolSource, { config, state, messages }: DecisionContext, callId: string) =>
+    sourcedTools(source, { config, state, messages: messagesBefore(messages, callId) });
+
   /** Runs a call of a tool that a function gave, or that the agent's own handler of tool.execute deals with. */
   async function runUndeclared(dispatch: Dispatch, execute: ToolExecute, hooks: WorkHooks): Promise<Ending> {
     try {
       const session = decisionContext(dispatch, proposalOf(undefined), context, hooks.signal);
-      const given = toolSource === undefined ? [] : await sourcedTools(toolSource, session);
+      const given = toolSource === undefined ? [] : await toolsAtCall(toolSource, session, execute.callId);
       const tool = given.find(({ name, handle }) => name === execute.name && handle !== undefined);
       if (tool !== undefined) return await toolWork(tool, dispatch, execute).start(hooks);
     } catch (thrown) {

@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import type { Decision as DecisionMessage } from '../../../gen/spindle/v1/action_pb.ts';
 import {
   AcceptProposalSchema,
   CancelledSchema,
@@ -8,6 +9,7 @@ import {
 import { failure } from '../../core/failure.ts';
 import { REJECT_PAUSE_MS } from '../../core/limits.ts';
 import { stoppedBecauseAsked } from '../handle.ts';
+import type { AnswerOutcome } from '../outcome.ts';
 import { failureOf, messageOf } from '../tool-error.ts';
 import type { Ending, WorkHooks } from '../work.ts';
 import { callsModel, type Decision, decisionMessageOf, type Proposal, proposalOf } from './decision.ts';
@@ -47,7 +49,9 @@ export async function decideCall(decider: Decider, dispatch: Dispatch, hooks: Wo
     const proposal = proposalOf(dispatch.proposed);
     const decision = await decisionOf(decider, dispatch, proposal, hooks);
     if (decision !== proposal) {
-      return { kind: 'answered', outcome: { case: 'decision', value: decisionMessageOf(decision) } };
+      const message = decisionMessageOf(decision);
+      const outcome = endAlone(message) ?? { case: 'decision', value: message };
+      return { kind: 'answered', outcome };
     }
     if (proposal.actions.length > 0) return ACCEPTED;
     const message = `The agent ${decider.agentId} did not end the call: its handler of tool.execute returned nothing.`;
@@ -56,6 +60,20 @@ export async function decideCall(decider: Decider, dispatch: Dispatch, hooks: Wo
     if (stoppedBecauseAsked(thrown, hooks.signal)) return STOPPED;
     return { kind: 'answered', outcome: { case: 'error', value: failureOf(thrown) } };
   }
+}
+
+/** What ends the call and says nothing else is an answer like that of a tool. */
+function endAlone({ messages, actions, stateJson, agent }: DecisionMessage): AnswerOutcome | undefined {
+  const [action] = actions;
+  if (actions.length !== 1 || messages.length > 0 || stateJson !== undefined || agent !== undefined) {
+    return undefined;
+  }
+  const { kind } = action ?? {};
+  if (kind?.case === 'toolResult' && kind.value.callId === '' && kind.value.form.case === 'result') {
+    return { case: 'result', value: kind.value.form.value };
+  }
+  const error = kind?.case === 'toolError' && kind.value.callId === '' ? kind.value.error : undefined;
+  return error && { case: 'error', value: error };
 }
 
 const ACCEPTED: Ending = {

@@ -49,6 +49,17 @@ export async function sourcedTools(
   return flatten(tools, 'the tools of an agent');
 }
 
+/**
+ * The conversation as the model read it when it made a call: so the tools are those that it chose from. All of it
+ * for a call that no message holds.
+ */
+export function messagesBefore(messages: readonly ChatMessage[], callId: string): readonly ChatMessage[] {
+  const index = messages.findIndex(({ parts }) =>
+    parts.some(({ kind }) => kind.case === 'toolCall' && kind.value.callId === callId),
+  );
+  return index < 0 ? messages : messages.slice(0, index);
+}
+
 /** The decision with these tools in the configuration; the same decision where that has them already. */
 export function withTools(decision: Decision, inForce: AgentConfig, tools: readonly Tool[]): Decision {
   const config = decision.config ?? inForce;

@@ -13,6 +13,7 @@ import {
   defineAgent,
   defineTool,
   done,
+  endCall,
   rawJson,
   type ToolSource,
   userMessage,
@@ -375,6 +376,7 @@ describe('the tools of an agent', () => {
       on: {
         'tool.execute': ({ trigger, proposal }) => {
           if (trigger.name === 'fails') throw new Error('broken');
+          if (trigger.name === 'echo') return { actions: [endCall('', trigger.arguments)] };
           return trigger.name === 'count' ? { actions: [done()], state: 1 } : proposal;
         },
       },
@@ -386,6 +388,11 @@ describe('the tools of an agent', () => {
     expect(await world.ask(toolCall('count'), session())).toMatchObject({
       case: 'decision',
       value: { stateJson: '1' },
+    });
+    // What ends the call alone is answered like a tool.
+    expect(await world.ask(toolCall('echo'), session())).toMatchObject({
+      case: 'result',
+      value: { structuredJson: '"{}"' },
     });
     expect(await world.ask(toolCall('fails'), session())).toMatchObject({ value: { message: 'broken' } });
     expect(await world.ask(toolCall('idle'), session())).toMatchObject({

@@ -19,6 +19,7 @@ import {
   type TaskOptions,
   type WorkerStatus,
 } from '../../../src/sdk/worker/index.ts';
+import { openCuttingProxy } from '../../e2e/chaos/cutting-proxy.ts';
 
 let stops: (() => Promise<unknown>)[] = [];
 
@@ -28,7 +29,9 @@ afterEach(async () => {
 });
 
 /** A real engine in memory, a worker with these agents, and a client. */
-async function system(...agents: readonly Agent[]): Promise<{ client: Client; statuses: WorkerStatus[] }> {
+async function system(
+  ...agents: readonly Agent[]
+): Promise<{ client: Client; statuses: WorkerStatus[]; address: string }> {
   const engine = await createEngine({ journal: 'memory:', listen: '127.0.0.1:0', http: false });
   stops.push(() => engine.stop(0));
   const address = engine.grpcAddress;
@@ -43,7 +46,7 @@ async function system(...agents: readonly Agent[]): Promise<{ client: Client; st
   await worker.ready;
   const client = createClient({ address });
   stops.push(() => client.close());
-  return { client, statuses };
+  return { client, statuses, address };
 }
 
 /** An agent whose model says, call by call, what a test writes down. */
@@ -202,7 +205,8 @@ describe('agents of the SDK, an engine, and its sessions', () => {
     const { sessionId } = await client.sessions.create('clerk');
     const events = await collect(client.sessions.runTurn(sessionId, 'Hi'));
     expect(agent.asked.map(({ tools }) => tools.map(({ name }) => name))).toEqual([['who'], []]);
-    expect(iterations.toSorted()).toEqual(expect.arrayContaining([1, 2]));
+    // For the first model call, for the call that it made, and for the second model call.
+    expect(iterations).toEqual([1, 1, 2]);
     const ended = events.find(({ kind }) => kind === 'tool.call.finished');
     expect(ended).toMatchObject({ data: { outcome: { case: 'result' } } });
   });
@@ -308,6 +312,33 @@ describe('agents of the SDK, an engine, and its sessions', () => {
     });
     await client.sessions.delete(sessionId);
     await expect(client.sessions.get(sessionId)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('a turn whose connection is cut again and again is told whole, in order, and run once', async () => {
+    const rounds = 12;
+    const agent = scripted(
+      Array.from({ length: rounds + 1 }, (_, round) =>
+        round < rounds ? calls('search', { words: `word ${round}` }, `call-${round}`) : { text: 'Done.' },
+      ),
+      { tools: [search], maxIterations: rounds + 1 },
+    );
+    const { client, address } = await system(agent);
+    await using proxy = await openCuttingProxy(address);
+    await using cut = createClient({ address: proxy.address });
+    const { sessionId } = await client.sessions.create('clerk');
+    const sequences: number[] = [];
+    let last: TurnEvent | undefined;
+    for await (const event of cut.sessions.runTurn(sessionId, 'Hi')) {
+      last = event;
+      if ('sequence' in event) sequences.push(event.sequence);
+      if (event.kind === 'tool.call.requested') proxy.cut(0);
+    }
+    expect(last?.kind).toBe('turn.ended');
+    expect(proxy.cuts).toBeGreaterThan(1);
+    expect(sequences).toEqual(sequences.map((_, index) => (sequences[0] ?? 0) + index));
+    expect(agent.asked).toHaveLength(rounds + 1);
+    const { session } = await client.sessions.get(sessionId);
+    expect(sequences.at(-1)).toBe(session.lastSequence);
   });
 
   it('6.10: an agent calls another one', async () => {
