@@ -98,7 +98,7 @@ describe('calls that wait for somebody', () => {
       'The researcher found it.',
     ]);
     world.agents.set('researcher', { useTools: [] });
-    await world.start({ subagents: [{ agentId: 'researcher', description: 'Finds out.' }] });
+    await world.start({ useTools: [], subagents: [{ agentId: 'researcher', description: 'Finds out.' }] });
     await world.say('Find out.');
     expect(await world.ended()).toMatchObject({ case: 'finished', value: { iterations: 2 } });
     const result = (await world.session()).calls.get('a');
@@ -137,7 +137,7 @@ describe('calls that wait for somebody', () => {
       { calls: [{ name: 'submit_result', arguments: { result: 'seven' } }] },
       { calls: [{ name: 'submit_result', arguments: { result: 7 } }] },
     ]);
-    await world.start({ task: { resultSchemaJson: '{"type": "integer"}' } });
+    await world.start({ useTools: [], task: { resultSchemaJson: '{"type": "integer"}' } });
     await world.say('How many?');
     expect(await world.ended()).toMatchObject({ case: 'finished', value: { outputJson: '7' } });
   });
