@@ -15,7 +15,7 @@ export function referencesOf(events: readonly SessionEvent[]): References {
     switch (kind.case) {
       case 'toolCallRequested':
       case 'toolCallDispatched':
-        if (kind.value.toolDigest !== '') definitions = [...(definitions ?? []), kind.value.toolDigest];
+        if (kind.value.toolDigest !== '') definitions = withDigest(definitions, kind.value.toolDigest);
         break;
       case 'toolCallFinished':
       case 'toolCallLateAnswer':
@@ -25,8 +25,13 @@ export function referencesOf(events: readonly SessionEvent[]): References {
         break;
     }
   }
-  if (definitions === undefined && blobs === undefined) return NOTHING;
-  return { ...(definitions && { definitions }), ...(blobs && { blobs }) };
+  // Apart, because the common append has the one and not the other.
+  if (blobs === undefined) return definitions === undefined ? NOTHING : { definitions };
+  return definitions === undefined ? { blobs } : { definitions, blobs };
+}
+
+function withDigest(digests: Digest[] | undefined, digest: Digest): Digest[] {
+  return digests === undefined ? [digest] : [...digests, digest];
 }
 
 function withBlobs(found: Digest[] | undefined, { content }: ToolResult): Digest[] | undefined {
@@ -39,7 +44,7 @@ function withBlobs(found: Digest[] | undefined, { content }: ToolResult): Digest
           ? kind.value.body.value.uri
           : undefined;
     const digest = uri === undefined ? undefined : digestOfUri(uri);
-    if (digest !== undefined) blobs = [...(blobs ?? []), digest];
+    if (digest !== undefined) blobs = withDigest(blobs, digest);
   }
   return blobs;
 }
