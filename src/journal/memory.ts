@@ -32,7 +32,7 @@ interface Log extends Dated, Ended {
   /** When it ended; meaningless while it is unfinished. */
   endedAt: Instant;
   /** What its events refer to, with repetitions. */
-  references: readonly Digest[];
+  references: Digest[];
 }
 
 interface Tenant {
@@ -45,8 +45,8 @@ interface Tenant {
 
 const APPENDED: AppendOutcome = { kind: 'appended' };
 const NONE: readonly Digest[] = [];
-/** Events of a log that is copied to hold more of them: an array that grows by itself gets room for sixteen. */
-const SHORT_LOG = 8;
+/** Below this a list is copied to hold more: one that grows by itself gets room for sixteen. */
+const SHORT_LIST = 8;
 
 /** A journal that ends with the process. For tests, for benchmarks, and where nothing has to outlive the engine. */
 export function createMemoryJournal({
@@ -77,7 +77,7 @@ export function createMemoryJournal({
       events: [],
       head,
       endedAt: 0,
-      references: NONE,
+      references: [],
     };
     tenant.logs.set(key.sessionId, log);
     const shelfName = `${head.kind}:${head.subject}`;
@@ -122,7 +122,7 @@ export function createMemoryJournal({
 
   function refer(log: Log, digests: readonly Digest[]): void {
     const references = tenants.get(log.key.tenant)?.references;
-    log.references = log.references === NONE ? digests : [...log.references, ...digests];
+    log.references = extended(log.references, digests);
     for (const digest of digests) {
       references?.set(digest, (references.get(digest) ?? 0) + 1);
     }
@@ -139,8 +139,7 @@ export function createMemoryJournal({
     if (actualSequence !== expectedSequence) return { kind: 'conflict', actualSequence };
     const isNew = log === undefined;
     log ??= create(key, head);
-    if (log.events.length < SHORT_LOG) log.events = [...log.events, ...events];
-    else for (const event of events) log.events.push(event);
+    log.events = extended(log.events, events);
     const changed = isNew || log.head.unfinished !== head.unfinished;
     log.head = head;
     if (blobs.length > 0) refer(log, blobs);
@@ -225,6 +224,12 @@ export function createMemoryJournal({
       closed = true;
     },
   };
+}
+
+function extended<T>(list: T[], more: readonly T[]): T[] {
+  if (list.length < SHORT_LIST) return [...list, ...more];
+  for (const item of more) list.push(item);
+  return list;
 }
 
 function isUnfinished({ head }: Log): boolean {
