@@ -4,7 +4,9 @@ import type { Clock, Random } from './engine/ports.ts';
 
 /** The clock of this machine: wall time at the start of the process, plus monotonic time since (7.2). */
 export function systemClock(): Clock {
-  const now = (): number => performance.timeOrigin + performance.now();
+  // It never changes, and asking for it takes longer than asking for the time.
+  const { timeOrigin } = performance;
+  const now = (): number => timeOrigin + performance.now();
   return {
     now,
     alarm(at, ring) {

@@ -17,13 +17,19 @@ import { type Instant, instantOf, millisOf } from './time.ts';
 export function evolve(session: Session, event: SessionEvent): Session {
   const occurredAt = event.occurredAt === undefined ? session.occurredAt : instantOf(event.occurredAt);
   const call = evolveCall(session, event, occurredAt);
-  const calls = call === undefined ? session.calls : new Map(session.calls).set(call.callId, call);
+  const calls = call === undefined ? session.calls : withCall(session.calls, call);
   const { sessionId, conversation } = session;
   const after = { sessionId, sequence: event.sequence, occurredAt, calls, conversation };
   // A direct call is all that there is to its session.
   return conversation === undefined && event.kind.case !== 'sessionCreated'
     ? after
     : evolveConversation(after, event, occurredAt);
+}
+
+function withCall(calls: Session['calls'], call: Call): Session['calls'] {
+  // A direct call is alone in its session, and copying a map costs more than making one.
+  const isAlone = calls.size === 0 || (calls.size === 1 && calls.has(call.callId));
+  return (isAlone ? new Map<string, Call>() : new Map(calls)).set(call.callId, call);
 }
 
 function evolveCall(session: Session, { kind, journal }: SessionEvent, at: Instant): Call | undefined {

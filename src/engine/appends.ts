@@ -46,7 +46,9 @@ function createBatches(journal: Journal): (queued: Queued) => void {
 function write(journal: Journal, batch: readonly Queued[]): void {
   journal.append(batch.map(({ append }) => append)).then(
     (outcomes) => {
-      for (const [index, { settled }] of batch.entries()) settled(outcomes[index] ?? MISSING);
+      for (let index = 0; index < batch.length; index++) {
+        batch[index]?.settled(outcomes[index] ?? MISSING);
+      }
     },
     (error: unknown) => {
       // The call was refused whole, and nothing of it was written: damage to one session is not that of others.

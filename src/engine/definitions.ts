@@ -18,13 +18,24 @@ export interface Definitions {
 export function createDefinitions(blobs: Blobs, schemas: Schemas): Definitions {
   /** In order of use, the longest unused first. */
   const cache = new Map<string, Definition>();
+  /** What was asked for last: the calls of a busy tool come one after the other. */
+  let last: { readonly tenant: string; readonly definition: Definition } | undefined;
+
+  const find = (tenant: string, digest: string): Definition | undefined => {
+    if (last?.definition.digest === digest && last.tenant === tenant) return last.definition;
+    const definition = cache.get(keyOf(tenant, digest));
+    if (definition !== undefined) last = { tenant, definition };
+    return definition;
+  };
 
   const remember = (tenant: string, definition: Definition): void => {
     const key = keyOf(tenant, definition.digest);
     cache.delete(key);
     cache.set(key, definition);
     const [oldest] = cache.keys();
-    if (cache.size > MAX_CACHED_DEFINITIONS && oldest !== undefined) cache.delete(oldest);
+    if (cache.size <= MAX_CACHED_DEFINITIONS || oldest === undefined) return;
+    cache.delete(oldest);
+    last = undefined;
   };
 
   return {
@@ -33,7 +44,7 @@ export function createDefinitions(blobs: Blobs, schemas: Schemas): Definitions {
       await Promise.all(unknown.map(({ bytes }) => blobs.put(tenant, bytes)));
       for (const definition of definitions) remember(tenant, definition);
     },
-    cached: (tenant, digest) => cache.get(keyOf(tenant, digest)),
+    cached: find,
     async load(tenant, digest) {
       const known = cache.get(keyOf(tenant, digest));
       if (known !== undefined || digest === '') return known;

@@ -17,7 +17,7 @@ export function referencesOf(events: readonly SessionEvent[]): References {
     switch (kind.case) {
       case 'toolCallRequested':
       case 'toolCallDispatched':
-        if (kind.value.toolDigest !== '') definitions = [...(definitions ?? []), kind.value.toolDigest];
+        if (kind.value.toolDigest !== '') definitions = withDigest(definitions, kind.value.toolDigest);
         break;
       case 'toolCallFinished':
       case 'toolCallLateAnswer':
@@ -42,8 +42,13 @@ export function referencesOf(events: readonly SessionEvent[]): References {
         break;
     }
   }
-  if (definitions === undefined && blobs === undefined) return NOTHING;
-  return { ...(definitions && { definitions }), ...(blobs && { blobs }) };
+  // Apart, because the common append has the one and not the other.
+  if (blobs === undefined) return definitions === undefined ? NOTHING : { definitions };
+  return definitions === undefined ? { blobs } : { definitions, blobs };
+}
+
+function withDigest(digests: Digest[] | undefined, digest: Digest): Digest[] {
+  return digests === undefined ? [digest] : [...digests, digest];
 }
 
 function withInput(found: Digest[] | undefined, input: TurnInput | undefined): Digest[] | undefined {
@@ -68,7 +73,7 @@ function withBlobs(found: Digest[] | undefined, content: readonly Content[]): Di
           ? kind.value.body.value.uri
           : undefined;
     const digest = uri === undefined ? undefined : digestOfUri(uri);
-    if (digest !== undefined) blobs = [...(blobs ?? []), digest];
+    if (digest !== undefined) blobs = withDigest(blobs, digest);
   }
   return blobs;
 }

@@ -113,7 +113,8 @@ export class SessionRunner implements Sleeper {
   }
 
   watch(watcher: CallWatcher): void {
-    this.#watchers.push(watcher);
+    // An array that grows by itself gets room for sixteen; nearly every call has one watcher.
+    this.#watchers = [...this.#watchers, watcher];
   }
 
   get followerCount(): number {
@@ -185,12 +186,12 @@ export class SessionRunner implements Sleeper {
   #step(letters: readonly Letter[]): void {
     const before = this.session.sequence;
     let session = this.session;
-    const events: SessionEvent[] = [];
+    let events: readonly SessionEvent[] = NO_EVENTS;
     const outcomes = letters.map(({ command }): Outcome<Done> => {
       const decided = decide(session, command, this.#options.deciders(this));
       if (decided.kind === 'refused') return { ok: false, refusal: decided.refusal };
       session = decided.events.reduce(evolve, session);
-      events.push(...decided.events);
+      events = events.length === 0 ? decided.events : [...events, ...decided.events];
       return accepted({ session, changed: decided.events.length > 0, answer: decided.answer });
     });
     if (events.length === 0) {
@@ -335,11 +336,12 @@ export class SessionRunner implements Sleeper {
 }
 
 const NOTHING_HEARD: Heard = new Map();
+const NO_EVENTS: readonly SessionEvent[] = [];
 
 function replyAll(letters: readonly Letter[], outcomes: readonly Outcome<Done>[]): void {
-  for (const [index, { reply }] of letters.entries()) {
+  for (let index = 0; index < letters.length; index++) {
     const outcome = outcomes[index];
-    if (outcome !== undefined) reply(outcome);
+    if (outcome !== undefined) letters[index]?.reply(outcome);
   }
 }
 

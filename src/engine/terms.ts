@@ -8,11 +8,15 @@ import { CONNECTOR_TOOL_POLICY, isSafeToRepeat, mergePolicies, WORKER_TOOL_POLIC
 
 /** What a caller asks for itself. */
 export function ownTermsOf({ retry, requireValidInput }: CallToolRequest): OwnTerms {
+  if (retry === undefined && requireValidInput === undefined) return NO_TERMS;
   return create(OwnTermsSchema, {
     ...(retry === undefined ? {} : { retry }),
     ...(requireValidInput === undefined ? {} : { requireValidInput }),
   });
 }
+
+/** Of most callers, shared: a message is never changed once it was handed on. */
+const NO_TERMS: OwnTerms = create(OwnTermsSchema);
 
 /** Whether the tool's author leaves arguments that do not match to the engine (1.2). */
 export function requiresValidInput({ invalidInputHandling }: Tool): boolean {

@@ -40,7 +40,7 @@ export function updateOf({ kind }: SessionEvent): CallUpdate | undefined {
       return callId === '' ? undefined : update(callId, { case: 'interrupted', value });
     }
     case 'toolCallFinished':
-      return update(kind.value.callId, { case: 'finished', value: endOf(kind.value) });
+      return finishedUpdate(kind.value);
     default:
       return undefined;
   }
@@ -51,6 +51,15 @@ function update(
   kind: NonNullable<MessageInitShape<typeof CallUpdateSchema>['kind']>,
 ): CallUpdate {
   return create(CallUpdateSchema, { callId, kind });
+}
+
+/** The update that every call makes: a literal costs a fraction of what `create` takes. */
+function finishedUpdate(end: ToolCallFinished): CallUpdate {
+  return {
+    $typeName: 'spindle.v1.CallUpdate',
+    callId: end.callId,
+    kind: { case: 'finished', value: endOf(end) },
+  };
 }
 
 /** How a call ended, in the form that callers get. */
@@ -86,7 +95,7 @@ export function standing(call: Call, now: Instant): CallUpdate {
       return update(callId, { case: 'interrupted', value });
     }
     case 'finished':
-      return update(callId, { case: 'finished', value: endOf(phase.end) });
+      return finishedUpdate(phase.end);
     default:
       return unreachable(phase);
   }

@@ -52,7 +52,10 @@ export function createWaitingCalls<T extends Waiter>(): WaitingCalls<T> {
     },
     remove,
     offer(tenant, place) {
-      let heads = [...(tenants.get(tenant)?.values() ?? [])].flatMap((queue) => headOf(queue.values(), 0));
+      const tools = tenants.get(tenant);
+      // Asked each time that a slot becomes free, and mostly nobody waits.
+      if (tools === undefined) return;
+      let heads = [...tools.values()].flatMap((queue) => headOf(queue.values(), 0));
       while (heads.length > 0) {
         const oldest = heads.reduce((one, other) => (other.entry.order < one.entry.order ? other : one));
         const { waiter } = oldest.entry;

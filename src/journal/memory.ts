@@ -31,8 +31,8 @@ interface Log extends Dated, Ended {
   head: SessionHead;
   /** When it ended; meaningless while it is unfinished. */
   endedAt: Instant;
-  /** What its events refer to, with repetitions; undefined for the many that refer to nothing. */
-  references: Digest[] | undefined;
+  /** What its events refer to, with repetitions. */
+  references: Digest[];
 }
 
 interface Tenant {
@@ -45,6 +45,8 @@ interface Tenant {
 
 const APPENDED: AppendOutcome = { kind: 'appended' };
 const NONE: readonly Digest[] = [];
+/** Below this a list is copied to hold more: one that grows by itself gets room for sixteen. */
+const SHORT_LIST = 8;
 
 /** A journal that ends with the process. For tests, for benchmarks, and where nothing has to outlive the engine. */
 export function createMemoryJournal({
@@ -75,7 +77,7 @@ export function createMemoryJournal({
       events: [],
       head,
       endedAt: 0,
-      references: undefined,
+      references: [],
     };
     tenant.logs.set(key.sessionId, log);
     const shelfName = `${head.kind}:${head.subject}`;
@@ -96,7 +98,7 @@ export function createMemoryJournal({
     queueOf(log).delete(log);
     // Its shelf keeps the log's place for a while. Whoever reads the events goes on with the array that was here.
     log.events = [];
-    for (const digest of log.references ?? []) {
+    for (const digest of log.references) {
       const left = (tenant.references.get(digest) ?? 1) - 1;
       if (left > 0) tenant.references.set(digest, left);
       else tenant.references.delete(digest);
@@ -120,9 +122,8 @@ export function createMemoryJournal({
 
   function refer(log: Log, digests: readonly Digest[]): void {
     const references = tenants.get(log.key.tenant)?.references;
-    log.references ??= [];
+    log.references = extended(log.references, digests);
     for (const digest of digests) {
-      log.references.push(digest);
       references?.set(digest, (references.get(digest) ?? 0) + 1);
     }
   }
@@ -138,7 +139,7 @@ export function createMemoryJournal({
     if (actualSequence !== expectedSequence) return { kind: 'conflict', actualSequence };
     const isNew = log === undefined;
     log ??= create(key, head);
-    for (const event of events) log.events.push(event);
+    log.events = extended(log.events, events);
     const changed = isNew || log.head.unfinished !== head.unfinished;
     log.head = head;
     if (blobs.length > 0) refer(log, blobs);
@@ -223,6 +224,12 @@ export function createMemoryJournal({
       closed = true;
     },
   };
+}
+
+function extended<T>(list: T[], more: readonly T[]): T[] {
+  if (list.length < SHORT_LIST) return [...list, ...more];
+  for (const item of more) list.push(item);
+  return list;
 }
 
 function isUnfinished({ head }: Log): boolean {

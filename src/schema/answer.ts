@@ -1,5 +1,4 @@
-import { create } from '@bufbuild/protobuf';
-import { ContentSchema, type ToolResult, ToolResultSchema } from '../../gen/spindle/v1/result_pb.ts';
+import type { Content, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
 import { MAX_JSON_DEPTH, MAX_MESSAGE_BYTES } from '../core/limits.ts';
 import { readJson } from './json-text.ts';
 
@@ -19,8 +18,16 @@ export function resultOfValue(valueJson: string, hasOutputSchema: boolean): Read
   if (reading.kind === 'refused')
     return { kind: 'unreadable', reason: `value_json is not usable: ${reading.problem}` };
   const text = reading.root === 'string' ? String(JSON.parse(valueJson)) : valueJson;
-  const result = create(ToolResultSchema, { content: [textBlock(text)] });
-  if (hasOutputSchema) result.structuredJson = valueJson;
+  const result: ToolResult = {
+    $typeName: 'spindle.v1.ToolResult',
+    content: [textBlock(text)],
+    structuredJson: hasOutputSchema ? valueJson : undefined,
+    isError: false,
+    endsTurn: false,
+    activity: '',
+    detailsJson: '',
+    presentation: [],
+  };
   return { kind: 'result', result };
 }
 
@@ -30,6 +37,7 @@ export function withContent(result: ToolResult): ToolResult {
   return { ...result, content: [textBlock('')] };
 }
 
-function textBlock(text: string) {
-  return create(ContentSchema, { kind: { case: 'text', value: { text } } });
+function textBlock(text: string): Content {
+  const value = { $typeName: 'spindle.v1.TextContent', text, mimeType: '' } as const;
+  return { $typeName: 'spindle.v1.Content', kind: { case: 'text', value } };
 }

@@ -26,6 +26,11 @@ export interface ArgumentOptions {
 
 const NO_REPAIRS: readonly string[] = [];
 
+/** The verdict of nearly every call, shared: a message is never changed once it was handed on. */
+const VALID: ToolInput = create(ToolInputSchema, {
+  status: { case: 'valid', value: create(ValidInputSchema) },
+});
+
 /** The verdict on arguments as they were written (1.2). `validator` is absent where the tool has no schema. */
 export function checkArguments(
   validator: Validator | undefined,
@@ -59,6 +64,7 @@ function isBlank(text: string): boolean {
 function judge(validator: Validator | undefined, json: string, repairs: readonly string[]): ToolInput {
   const value: unknown = validator === undefined ? undefined : JSON.parse(json);
   const check = validator?.check(value) ?? 'matches';
+  if (check === 'matches' && repairs.length === 0) return VALID;
   const made = { repairs: [...repairs], ...(repairs.length === 0 ? {} : { repairedJson: json }) };
   if (check === 'matches') {
     return create(ToolInputSchema, { status: { case: 'valid', value: create(ValidInputSchema, made) } });
