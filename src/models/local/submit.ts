@@ -1,10 +1,11 @@
+import { SUBMIT_RESULT } from '../../core/loop/reserved.ts';
 import { isJsonObject } from '../../schema/json-value.ts';
 import { isWritten } from './affinity.ts';
 import { assign } from './assign.ts';
 import { build, missingIn } from './build.ts';
 import { clausesOf } from './clauses.ts';
 import { fits } from './coerce.ts';
-import { type Conversation, type MadeCall, SUBMIT } from './conversation.ts';
+import type { Conversation, MadeCall } from './conversation.ts';
 import { type Fact, factsOf, valuesFor } from './facts.ts';
 import type { Slot } from './forms.ts';
 import { type KnownTool, slotsIn } from './known-tool.ts';
@@ -21,7 +22,7 @@ export function submission(
   conversation: Conversation,
   answer: string,
 ): { readonly json: string; readonly value: unknown } | undefined {
-  const tried = conversation.calls.filter(({ name }) => name === SUBMIT);
+  const tried = conversation.calls.filter(({ name }) => name === SUBMIT_RESULT);
   const fresh = (value: unknown): { readonly json: string; readonly value: unknown } | undefined => {
     const json = JSON.stringify(value);
     const again = tried.some(({ args }) => JSON.stringify(args) === json);
@@ -32,7 +33,7 @@ export function submission(
     const violations = violationsIn(last.outcome.message);
     return fresh(mend(last.args, violations, () => undefined));
   }
-  const results = conversation.calls.filter(({ name }) => name !== SUBMIT);
+  const results = conversation.calls.filter(({ name }) => name !== SUBMIT_RESULT);
   return (
     whole(results)
       .map(fresh)
