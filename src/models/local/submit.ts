@@ -34,19 +34,25 @@ export function submission(
     return fresh(mend(last.args, violations, () => undefined));
   }
   const results = conversation.calls.filter(({ name }) => name !== SUBMIT_RESULT);
-  return (
-    whole(results)
-      .map(fresh)
-      .find((each) => each !== undefined) ?? fresh(filled(tool, conversation, results, answer))
-  );
+  const asked = fresh(filled(tool, conversation, results, answer));
+  const { lists, objects } = whole(results);
+  // A list is what is wanted as it is; of an object, the task may want less than there is.
+  const candidates = [...lists.map(fresh), asked, ...objects.map(fresh)];
+  return candidates.find((each) => each !== undefined);
 }
 
-/** A result that is what the task wants as it is, newest first. */
-function whole(results: readonly MadeCall[]): unknown[] {
-  return results.toReversed().flatMap(({ outcome }) => {
-    const value = outcome?.kind === 'result' ? outcome.value : undefined;
-    return isJsonObject(value) || Array.isArray(value) ? [{ result: value }] : [];
-  });
+/** Results that may be what the task wants as they are, newest first. */
+function whole(results: readonly MadeCall[]): {
+  readonly lists: readonly unknown[];
+  readonly objects: readonly unknown[];
+} {
+  const values = results
+    .toReversed()
+    .flatMap(({ outcome }) => (outcome?.kind === 'result' ? [outcome.value] : []));
+  return {
+    lists: values.filter(Array.isArray).map((result) => ({ result })),
+    objects: values.filter(isJsonObject).map((result) => ({ result })),
+  };
 }
 
 function filled(
