@@ -1,13 +1,11 @@
-import type { Tool } from '../../gen/spindle/v1/tool_pb.ts';
+import { type Tool, ToolHandler } from '../../gen/spindle/v1/tool_pb.ts';
 import { MAX_TOOL_NAME_CHARS } from '../core/limits.ts';
+import { RESERVED_NAMES } from '../core/loop/reserved.ts';
 import { policyFault } from '../core/policy.ts';
-
-/** The names of the engine's own tools (4.11). */
-const RESERVED_TOOL_NAMES: ReadonlySet<string> = new Set(['tool_search', 'call_tool', 'submit_result']);
 
 /** What is wrong with a tool apart from its schemas; undefined where nothing is. */
 export function toolFault(tool: Tool): string | undefined {
-  return nameFault(tool.name) ?? (tool.retry && policyFault(tool.retry));
+  return nameFault(tool.name) ?? ownershipFault(tool) ?? (tool.retry && policyFault(tool.retry));
 }
 
 /** What is wrong with a tool's name: printable characters without white space, as Tool.name says. */
@@ -20,6 +18,17 @@ export function nameFault(name: string): string | undefined {
   if (/[\p{White_Space}\p{C}]/u.test(name)) {
     return 'its name holds white space or a character that does not print: use letters, digits and punctuation';
   }
-  if (RESERVED_TOOL_NAMES.has(name)) return 'its name is reserved for a tool of the engine: choose another';
   return undefined;
+}
+
+/** The engine's own tools have their names to themselves, and nobody else may say that the engine runs a tool (4.11). */
+function ownershipFault({ name, handler }: Tool): string | undefined {
+  if (RESERVED_NAMES.has(name)) {
+    return handler === ToolHandler.ENGINE
+      ? undefined
+      : 'its name is reserved for a tool of the engine: choose another';
+  }
+  return handler === ToolHandler.ENGINE
+    ? 'its handler is ENGINE, which the engine alone can say of its own tools: leave it unset'
+    : undefined;
 }

@@ -7,6 +7,7 @@ import {
   MAX_ID_CHARS,
   MAX_TOOLS_PER_AGENT,
 } from '../core/limits.ts';
+import { RESERVED_NAMES } from '../core/loop/reserved.ts';
 import { isTriggerName, TRIGGERS } from '../core/trigger-name.ts';
 import type { Schemas } from '../schema/schemas.ts';
 
@@ -83,6 +84,11 @@ export function readBindings(agents: readonly AgentBinding[], schemas: Schemas):
   return { bound, refused };
 }
 
+/** Whatever handler a definition names, nobody but the engine has tools of these names (4.11). */
+export function reservedName(name: string): string {
+  return `tool ${name}: its name is reserved for a tool of the engine: choose another`;
+}
+
 function withoutFaultyTools(
   agentId: string,
   config: AgentConfig,
@@ -97,6 +103,7 @@ function withoutFaultyTools(
       return false;
     };
     if (defined.kind === 'refused') return refuse(defined.reason);
+    if (RESERVED_NAMES.has(tool.name)) return refuse(reservedName(tool.name));
     if (names.has(tool.name)) return refuse(`${tool.name} is declared twice; the first serves`);
     names.add(tool.name);
     return true;

@@ -7,9 +7,10 @@ import {
   MAX_TOOLS_PER_WORKER,
   MIN_MESSAGE_BYTES,
 } from '../core/limits.ts';
+import { RESERVED_NAMES } from '../core/loop/reserved.ts';
 import type { Definition } from '../schema/definition.ts';
 import type { Schemas } from '../schema/schemas.ts';
-import { agentsFault } from './agents.ts';
+import { agentsFault, reservedName } from './agents.ts';
 import type { Offer } from './instance.ts';
 
 /** What is wrong with a hello, so wrong that the stream ends; undefined where nothing is. */
@@ -62,6 +63,7 @@ export function readOffers(tools: readonly ToolOffer[], schemas: Schemas): Offer
     const name = offer.tool?.name ?? '';
     const defined = offer.tool && schemas.define(offer.tool);
     if (defined === undefined) refused.push({ name, reason: `tools[${index}] has no definition` });
+    else if (RESERVED_NAMES.has(name)) refused.push({ name, reason: reservedName(name) });
     else if (defined.kind === 'refused') refused.push({ name, reason: defined.reason });
     else if (offers.has(name))
       refused.push({ name, reason: `tools[${index}]: ${name} is offered twice; the first serves` });

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import type { Decision } from '../../../gen/spindle/v1/action_pb.ts';
 import type { AgentConfig } from '../../../gen/spindle/v1/agent_pb.ts';
-import { ToolSchema } from '../../../gen/spindle/v1/tool_pb.ts';
+import { ToolHandler, ToolSchema } from '../../../gen/spindle/v1/tool_pb.ts';
 import { agentFault, jsonFault } from '../../core/loop/agent-config.ts';
 import { SUBMIT_RESULT } from '../../core/loop/reserved.ts';
 import { nestedSchema } from '../../schema/nested.ts';
@@ -51,6 +51,8 @@ export function taskFault(schemas: Schemas, task: { readonly resultSchemaJson: s
   const fault = jsonFault('task.result_schema_json', task.resultSchemaJson, 'schema');
   if (fault !== undefined) return fault;
   const inputSchemaJson = nestedSchema('result', task.resultSchemaJson);
-  const defined = schemas.define(create(ToolSchema, { name: SUBMIT_RESULT, inputSchemaJson }));
+  const defined = schemas.define(
+    create(ToolSchema, { name: SUBMIT_RESULT, inputSchemaJson, handler: ToolHandler.ENGINE }),
+  );
   return defined.kind === 'refused' ? `task.result_schema_json: ${defined.reason}` : undefined;
 }
