@@ -7,7 +7,7 @@ import { parse } from 'smol-toml';
 import { z } from 'zod';
 import { CertificatesSchema, JwtSchema } from './access/settings.ts';
 import { agentsSchema } from './config/agents.ts';
-import { providersSchema, resolveProviders } from './config/providers.ts';
+import { providersSchema, resolveProviders, scriptFiles } from './config/providers.ts';
 import { ConnectorSchema, type SecretReference } from './connector-settings.ts';
 import { MAX_ATTEMPTS, MAX_BACKOFF_MULTIPLIER, MAX_POLICY_DURATION_MS } from './core/limits.ts';
 import { nearestNames } from './core/nearest-names.ts';
@@ -229,6 +229,8 @@ export type Config = Omit<z.output<typeof ConfigSchema>, 'providerTables'> & {
   readonly openTelemetry: Readonly<Record<string, string>>;
   /** Model providers by name, the built-in ones among them. */
   readonly providers: ReturnType<typeof resolveProviders>;
+  /** The files of scripted models, by the names of their providers. */
+  readonly scripts: Readonly<Record<string, string>>;
 };
 
 /** The settings by their names in a file; the environment and flags know those without a table. */
@@ -313,7 +315,7 @@ export function loadConfig({
     const providers = resolveProviders(providerTables, environment);
     return {
       ok: true,
-      config: deepFreeze({ ...data, providers, openTelemetry }),
+      config: deepFreeze({ ...data, providers, scripts: scriptFiles(providerTables), openTelemetry }),
       warnings: unknownVariables(environment),
     };
   }

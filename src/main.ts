@@ -19,6 +19,7 @@ import type { Blobs, Clock, Journal, Observer, TokenStore } from './engine/ports
 import { type CatalogWatch, createCatalogWatch } from './gateway/catalog-watch.ts';
 import { lazyGateway } from './gateway/lazy-gateway.ts';
 import { parseJournalUrl } from './journal/url.ts';
+import { openBuiltIn } from './models/built-in.ts';
 import type { ModelProvider } from './models/model-provider.ts';
 import { createModels } from './models/models.ts';
 import type { ProviderSettings } from './models/provider-settings.ts';
@@ -65,6 +66,8 @@ export interface EngineOptions extends AccessSettings {
   readonly providers?: Readonly<Record<string, ProviderSettings>>;
   /** Model providers that this program brings itself, by name: a scripted one for tests, say. */
   readonly models?: Readonly<Record<string, ModelProvider>>;
+  /** The files of scripted models, by the names of their providers (docs/local-model.md). */
+  readonly scripts?: Readonly<Record<string, string>>;
   /** Agents by their ids, for sessions that no worker configures. */
   readonly agents?: Readonly<Record<string, MessageInitShape<typeof AgentConfigSchema>>>;
   /** MCP servers whose tools the engine calls, by their ids. */
@@ -124,6 +127,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   const clock = systemClock();
   const random = systemRandom();
   const schemas = createSchemas();
+  const builtIn = await openBuiltIn(options.scripts ?? {});
+  if (!builtIn.ok) throw new StartError('option', builtIn.problems.join('\n'));
   const store = await openStore(journalUrl, observer, clock).catch(startErrorOf('journal'));
   const telemetry = await openTelemetry(options.telemetry, observer, clock).catch(async (error: unknown) => {
     await store.close();
@@ -155,7 +160,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   });
   const models = createModels({
     providers: options.providers ?? {},
-    builtIn: options.models ?? {},
+    builtIn: { ...builtIn.providers, ...options.models },
     blobs: store.blobs,
     random,
     observer,

@@ -96,6 +96,7 @@ async function serve(flags: ServeFlags): Promise<void> {
         Object.entries(config.connectors).map(([id, settings]) => [id, connectorOptions(settings)]),
       ),
       providers: config.providers,
+      scripts: config.scripts,
       agents: config.agents,
       ...(serverTls === undefined ? {} : { tls: serverTls }),
       ...(certificates === undefined ? {} : { certificates }),

@@ -6,13 +6,18 @@ const KINDS = ['anthropic', 'openai', 'openai-chat', 'openai-compatible', 'googl
 
 type Kind = (typeof KINDS)[number];
 
+/** Answers from a file, and needs no API. */
+const SCRIPTED = 'scripted';
+
 const EXPECTED = {
-  kind: `one of ${KINDS.map((kind) => `"${kind}"`).join(', ')}`,
+  kind: `one of ${[...KINDS, 'scripted'].map((kind) => `"${kind}"`).join(', ')}`,
   url: 'the URL of an API, as in http://127.0.0.1:11434/v1',
   variable: 'the name of an environment variable, as in OPENROUTER_API_KEY, or "" for none',
   headers: 'a table of texts',
   flag: 'true or false',
   name: 'a name of letters, digits, "-" and "_"',
+  file: 'the path of a script, with kind = "scripted"',
+  alone: 'nothing but kind and file, where kind is "scripted"',
   table: 'a table',
 };
 
@@ -38,7 +43,8 @@ export interface ConfiguredProvider {
 export function providersSchema(duration: z.ZodType<Millis, string>) {
   const provider = z.strictObject(
     {
-      kind: z.enum(KINDS, EXPECTED.kind).optional(),
+      kind: z.enum([...KINDS, SCRIPTED], EXPECTED.kind).optional(),
+      file: z.string(EXPECTED.file).min(1, EXPECTED.file).optional(),
       base_url: z.string(EXPECTED.url).refine(isHttpUrl, EXPECTED.url).optional(),
       api_key_env: z.string(EXPECTED.variable).regex(/^\w*$/, EXPECTED.variable).optional(),
       headers: z.record(z.string(), z.string(EXPECTED.headers), EXPECTED.headers).optional(),
@@ -52,11 +58,16 @@ export function providersSchema(duration: z.ZodType<Millis, string>) {
       error: ({ code }) => (code === 'invalid_key' ? EXPECTED.name : EXPECTED.table),
     })
     .superRefine((providers, context) => {
-      for (const [name, { kind, base_url }] of Object.entries(providers)) {
+      for (const [name, table] of Object.entries(providers)) {
+        const { kind, base_url, file } = table;
         const known = kind ?? BUILT_IN[name]?.kind;
         const issue = (key: string, message: string): void =>
           context.addIssue({ code: 'custom', path: [name, key], message });
         if (known === undefined) issue('kind', EXPECTED.kind);
+        if ((known === SCRIPTED) !== (file !== undefined)) issue('file', EXPECTED.file);
+        for (const key of Object.keys(table)) {
+          if (known === SCRIPTED && key !== 'kind' && key !== 'file') issue(key, EXPECTED.alone);
+        }
         if (known === 'openai-compatible' && base_url === undefined) issue('base_url', EXPECTED.url);
       }
     });
@@ -74,13 +85,24 @@ export function resolveProviders(
   environment: Readonly<Record<string, string | undefined>>,
 ): Readonly<Record<string, ConfiguredProvider>> {
   const names = new Set([...Object.keys(BUILT_IN), ...Object.keys(tables)]);
+  const resolved: Record<string, ConfiguredProvider> = {};
+  for (const name of names) {
+    const { kind, ...table } = tables[name] ?? {};
+    if (kind === SCRIPTED) continue;
+    resolved[name] = resolveProvider({ ...table, kind }, BUILT_IN[name], environment);
+  }
+  return resolved;
+}
+
+/** The scripts of the file, by the names of their providers. */
+export function scriptFiles(tables: ProviderTables): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    [...names].map((name) => [name, resolveProvider(tables[name] ?? {}, BUILT_IN[name], environment)]),
+    Object.entries(tables).flatMap(([name, { file }]) => (file === undefined ? [] : [[name, file]])),
   );
 }
 
 function resolveProvider(
-  table: ProviderTables[string],
+  table: Omit<ProviderTables[string], 'kind'> & { readonly kind: Kind | undefined },
   builtIn: (typeof BUILT_IN)[string] | undefined,
   environment: Readonly<Record<string, string | undefined>>,
 ): ConfiguredProvider {

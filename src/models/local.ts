@@ -9,9 +9,10 @@ import { DeltaSchema, type Part, PartSchema, Role } from '../../gen/spindle/v1/m
 import { FinishReason, type ModelRequest, ModelResponseSchema } from '../../gen/spindle/v1/trigger_pb.ts';
 import { failure } from '../core/failure.ts';
 import { MAX_LOCAL_TOOLS } from '../core/limits.ts';
+import { CALL_TOOL, RESERVED_NAMES, SUBMIT_RESULT, TOOL_SEARCH } from '../core/loop/reserved.ts';
 import type { ModelCall, Models } from '../engine/ports.ts';
-import { CALL, readConversation, SEARCH, SUBMIT } from './local/conversation.ts';
-import { foundTools, isReserved, searchArguments, wrapped } from './local/deferred.ts';
+import { readConversation } from './local/conversation.ts';
+import { foundTools, searchArguments, wrapped } from './local/deferred.ts';
 import { createKnownTools, type KnownTools } from './local/known-tool.ts';
 import { planNext } from './local/plan.ts';
 import { say, sayTools } from './local/say.ts';
@@ -48,8 +49,8 @@ function nextMove(request: ModelRequest, known: KnownTools): Move {
   const conversation = readConversation(request);
   const offered = request.tools.slice(0, MAX_LOCAL_TOOLS).flatMap((tool) => known.know(tool) ?? []);
   const named = (name: string) => offered.find((tool) => tool.name === name);
-  const visible = offered.filter(({ name }) => name !== SUBMIT && !isReserved(name));
-  const caller = named(CALL);
+  const visible = offered.filter(({ name }) => !RESERVED_NAMES.has(name));
+  const caller = named(CALL_TOOL);
   const visibleNames = new Set(visible.map(({ name }) => name));
   const found =
     caller === undefined ? [] : foundTools([...conversation.earlierCalls, ...conversation.calls], known);
@@ -60,28 +61,28 @@ function nextMove(request: ModelRequest, known: KnownTools): Move {
   const calls = plan.calls.flatMap(({ tool, json, value }) => {
     if (visibleNames.has(tool.name)) return [{ name: tool.name, json }];
     const wrapping = caller === undefined ? undefined : wrapped(caller, tool.name, value);
-    return wrapping === undefined ? [] : [{ name: CALL, json: wrapping }];
+    return wrapping === undefined ? [] : [{ name: CALL_TOOL, json: wrapping }];
   });
-  const search = named(SEARCH);
+  const search = named(TOOL_SEARCH);
   if (search !== undefined) {
     for (const clause of plan.unserved) {
       const json = searchArguments(search, clause);
       const isMade = conversation.calls.some(
-        ({ name, args }) => name === SEARCH && JSON.stringify(args) === json,
+        ({ name, args }) => name === TOOL_SEARCH && JSON.stringify(args) === json,
       );
-      const isPlanned = calls.some((call) => call.name === SEARCH && call.json === json);
-      if (json !== undefined && !isMade && !isPlanned) calls.push({ name: SEARCH, json });
+      const isPlanned = calls.some((call) => call.name === TOOL_SEARCH && call.json === json);
+      if (json !== undefined && !isMade && !isPlanned) calls.push({ name: TOOL_SEARCH, json });
     }
   }
   if (calls.length > 0) return { calls, text: '' };
 
-  const submit = named(SUBMIT);
+  const submit = named(SUBMIT_RESULT);
   const text = answerOf(plan.findings, tools, conversation);
   const isSubmitted = conversation.calls.some(
-    ({ name, outcome }) => name === SUBMIT && outcome?.kind === 'result',
+    ({ name, outcome }) => name === SUBMIT_RESULT && outcome?.kind === 'result',
   );
   const value = submit === undefined || isSubmitted ? undefined : submission(submit, conversation, text);
-  if (value !== undefined) return { calls: [{ name: SUBMIT, json: value.json }], text: '' };
+  if (value !== undefined) return { calls: [{ name: SUBMIT_RESULT, json: value.json }], text: '' };
   const unable =
     submit === undefined || isSubmitted
       ? ''
@@ -96,7 +97,7 @@ function answerOf(
   { calls }: ReturnType<typeof readConversation>,
 ): string {
   const told = findings.filter(({ kind }) => kind !== 'none');
-  const answered = calls.filter(({ name }) => name !== SEARCH && name !== SUBMIT);
+  const answered = calls.filter(({ name }) => !RESERVED_NAMES.has(name));
   if (told.length > 0 || answered.length === 0)
     return findings.length === 0 ? sayTools(tools) : say(findings, tools);
   return answered

@@ -114,4 +114,20 @@ streaming = false
     const loaded = load(text);
     expect(loaded.ok ? [] : loaded.problems).toEqual([expect.stringContaining(problem)]);
   });
+
+  it('answers from a script, which has its file and nothing else', () => {
+    const scripted = load('[providers.robot]\nkind = "scripted"\nfile = "robot.toml"');
+    expect(scripted.ok && scripted.config.scripts).toEqual({ robot: 'robot.toml' });
+    expect(scripted.ok && Object.keys(scripted.config.providers)).not.toContain('robot');
+    const problems = (text: string) => {
+      const loaded = load(text);
+      return loaded.ok ? [] : loaded.problems.map((problem) => problem.replace(/^.*spindle\.toml: /, ''));
+    };
+    const file = 'expected the path of a script, with kind = "scripted"';
+    expect(problems('[providers.robot]\nkind = "scripted"')).toEqual([`providers.robot.file: ${file}`]);
+    expect(problems('[providers.openai]\nfile = "robot.toml"')).toEqual([`providers.openai.file: ${file}`]);
+    expect(problems('[providers.robot]\nkind = "scripted"\nfile = "a"\nstreaming = true')).toEqual([
+      'providers.robot.streaming: expected nothing but kind and file, where kind is "scripted"',
+    ]);
+  });
 });

@@ -1,6 +1,7 @@
 import { type ChatMessage, Role } from '../../../gen/spindle/v1/message_pb.ts';
 import type { ToolResult } from '../../../gen/spindle/v1/result_pb.ts';
 import type { ModelRequest } from '../../../gen/spindle/v1/trigger_pb.ts';
+import { CALL_TOOL, SUBMIT_RESULT } from '../../core/loop/reserved.ts';
 import { isJsonObject } from '../../schema/json-value.ts';
 import { todayIn } from './dates.ts';
 
@@ -40,12 +41,6 @@ export interface Conversation {
   readonly iterations: number;
   readonly today: string | undefined;
 }
-
-/** The name under which the engine offers a task's end (6.12). */
-export const SUBMIT = 'submit_result';
-/** The names under which it offers what it keeps out of requests (6.8). */
-export const SEARCH = 'tool_search';
-export const CALL = 'call_tool';
 
 /** Reads a request: a turn is everything after the person's last words, reminders of the engine left aside. */
 export function readConversation({ messages }: ModelRequest): Conversation {
@@ -103,7 +98,7 @@ export function readConversation({ messages }: ModelRequest): Conversation {
 
 /** The engine's own words about the task, which a person never says. */
 function isReminder(text: string, goals: readonly string[]): boolean {
-  return goals.length > 0 && text.includes(SUBMIT);
+  return goals.length > 0 && text.includes(SUBMIT_RESULT);
 }
 
 function textOf({ parts }: ChatMessage): string {
@@ -116,7 +111,7 @@ function textOf({ parts }: ChatMessage): string {
 
 function named(name: string, text: string): { readonly name: string; readonly args: unknown } {
   const args = parsed(text.trim() === '' ? '{}' : text);
-  if (name !== CALL || !isJsonObject(args)) return { name, args };
+  if (name !== CALL_TOOL || !isJsonObject(args)) return { name, args };
   const values = Object.values(args);
   const inner = values.find((value) => typeof value === 'string');
   return { name: typeof inner === 'string' ? inner : name, args: values.find(isJsonObject) ?? {} };

@@ -1,15 +1,16 @@
 import type { Tool } from '../../../gen/spindle/v1/tool_pb.ts';
+import { TOOL_SEARCH } from '../../core/loop/reserved.ts';
 import { isJsonObject } from '../../schema/json-value.ts';
 import type { Clause } from './clauses.ts';
-import { CALL, type MadeCall, SEARCH } from './conversation.ts';
+import type { MadeCall } from './conversation.ts';
 import type { KnownTool, KnownTools } from './known-tool.ts';
-import { askedWords } from './rank.ts';
+import { isFiller, isPreposition } from './words.ts';
 
 /** The tools that searches found, as far as their answers describe them (6.8). */
 export function foundTools(calls: readonly MadeCall[], tools: KnownTools): KnownTool[] {
   const found = new Map<string, KnownTool>();
   for (const { name, outcome } of calls) {
-    if (name !== SEARCH || outcome?.kind !== 'result') continue;
+    if (name !== TOOL_SEARCH || outcome?.kind !== 'result') continue;
     for (const definition of definitionsIn(outcome.value)) {
       const known = tools.know(definition);
       if (known !== undefined && !found.has(known.name)) found.set(known.name, known);
@@ -40,12 +41,15 @@ function* definitionsIn(
 
 /** The arguments of a search for what a clause asks for; undefined where the tool takes no text. */
 export function searchArguments(search: KnownTool, clause: Clause): string | undefined {
-  return withStrings(search, [askedWords(clause).length > 0 ? spoken(clause) : clause.text]);
+  return withStrings(search, [spoken(clause)]);
 }
 
-/** What is asked for in the words of the clause: a search knows no stems. */
-function spoken({ tokens }: Clause): string {
-  return tokens.flatMap((token) => (token.kind === 'word' ? [token.text] : [])).join(' ');
+/** What is asked for in the words of the clause, since a search knows no stems; values would only mislead it. */
+function spoken({ tokens, text }: Clause): string {
+  const words = tokens.flatMap((token) =>
+    token.kind === 'word' && !isFiller(token.stem) && !isPreposition(token.text) ? [token.text] : [],
+  );
+  return words.length === 0 ? text : words.join(' ');
 }
 
 /** The arguments that call a found tool through `call_tool`; undefined where its schema wants something else. */
@@ -75,8 +79,4 @@ function withStrings(tool: KnownTool, texts: readonly string[]): string | undefi
   )?.path[0];
   if (key === undefined) return tool.accepts('{}') ? '{}' : undefined;
   return texts.map((text) => JSON.stringify({ [key]: text })).find((json) => tool.accepts(json));
-}
-
-export function isReserved(name: string): boolean {
-  return name === SEARCH || name === CALL;
 }

@@ -86,7 +86,7 @@ export function mentionsIn(clause: Clause, tool: KnownTool): Mention[] {
       if (run !== undefined) close();
     } else if (!name && isUnitOf(token.stem, mentions, run)) {
       addUnit(mentions.at(-1)?.currency ?? token.text, token);
-    } else if (!name && isTopic(token.stem, tool)) {
+    } else if (!name && isTopic(token.stem, tool) && !isBareObject(tokens, index, tool)) {
       close();
       // The verb that asks is no name of what follows.
       const asks = mentions.length === 0 && label === '' && deedOf(token.stem) !== undefined;
@@ -128,6 +128,14 @@ function isName(tokens: readonly Token[], index: number): boolean {
   if (token?.kind !== 'word' || !capital(token) || token.text === 'I') return false;
   if (index > 0) return true;
   return capital(tokens[1]) && !isFiller(token.stem) && deedOf(token.stem) === undefined;
+}
+
+/** "In docs" names a folder, though docs are files: right after a preposition only the tool's own words are its own. */
+function isBareObject(tokens: readonly Token[], index: number, tool: KnownTool): boolean {
+  const [before, token] = [tokens[index - 1], tokens[index]];
+  if (before?.kind !== 'word' || token?.kind !== 'word' || !isPreposition(before.text)) return false;
+  const isOwn = [...tool.descriptionStems, ...tool.namespaceStems, ...tool.nameStems].includes(token.stem);
+  return !isOwn && !tool.slots.some(({ words }) => words.includes(token.stem));
 }
 
 /** What a word means that the tool's own words say, literally or in other words. */

@@ -1,10 +1,11 @@
+import { SUBMIT_RESULT } from '../../core/loop/reserved.ts';
 import { isJsonObject } from '../../schema/json-value.ts';
 import { isWritten } from './affinity.ts';
 import { assign } from './assign.ts';
 import { build, missingIn } from './build.ts';
 import { clausesOf } from './clauses.ts';
 import { fits } from './coerce.ts';
-import { type Conversation, type MadeCall, SUBMIT } from './conversation.ts';
+import type { Conversation, MadeCall } from './conversation.ts';
 import { type Fact, factsOf, valuesFor } from './facts.ts';
 import type { Slot } from './forms.ts';
 import { type KnownTool, slotsIn } from './known-tool.ts';
@@ -21,7 +22,7 @@ export function submission(
   conversation: Conversation,
   answer: string,
 ): { readonly json: string; readonly value: unknown } | undefined {
-  const tried = conversation.calls.filter(({ name }) => name === SUBMIT);
+  const tried = conversation.calls.filter(({ name }) => name === SUBMIT_RESULT);
   const fresh = (value: unknown): { readonly json: string; readonly value: unknown } | undefined => {
     const json = JSON.stringify(value);
     const again = tried.some(({ args }) => JSON.stringify(args) === json);
@@ -32,20 +33,26 @@ export function submission(
     const violations = violationsIn(last.outcome.message);
     return fresh(mend(last.args, violations, () => undefined));
   }
-  const results = conversation.calls.filter(({ name }) => name !== SUBMIT);
-  return (
-    whole(results)
-      .map(fresh)
-      .find((each) => each !== undefined) ?? fresh(filled(tool, conversation, results, answer))
-  );
+  const results = conversation.calls.filter(({ name }) => name !== SUBMIT_RESULT);
+  const asked = fresh(filled(tool, conversation, results, answer));
+  const { lists, objects } = whole(results);
+  // A list is what is wanted as it is; of an object, the task may want less than there is.
+  const candidates = [...lists.map(fresh), asked, ...objects.map(fresh)];
+  return candidates.find((each) => each !== undefined);
 }
 
-/** A result that is what the task wants as it is, newest first. */
-function whole(results: readonly MadeCall[]): unknown[] {
-  return results.toReversed().flatMap(({ outcome }) => {
-    const value = outcome?.kind === 'result' ? outcome.value : undefined;
-    return isJsonObject(value) || Array.isArray(value) ? [{ result: value }] : [];
-  });
+/** Results that may be what the task wants as they are, newest first. */
+function whole(results: readonly MadeCall[]): {
+  readonly lists: readonly unknown[];
+  readonly objects: readonly unknown[];
+} {
+  const values = results
+    .toReversed()
+    .flatMap(({ outcome }) => (outcome?.kind === 'result' ? [outcome.value] : []));
+  return {
+    lists: values.filter(Array.isArray).map((result) => ({ result })),
+    objects: values.filter(isJsonObject).map((result) => ({ result })),
+  };
 }
 
 function filled(

@@ -72,7 +72,7 @@ describe('the local model with deferred tools', () => {
 
   it('6.8: searches once, and says that it has no tool', async () => {
     const told = await converse(deferred([]), 'Write a poem');
-    expect(told.steps).toEqual([['tool_search {"query":"Write a poem"}']]);
+    expect(told.steps).toEqual([['tool_search {"query":"Write poem"}']]);
     expect(told.answer).toContain('I have no tool for "Write a poem"');
   });
 
