@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
-import { auth as authorize } from '@modelcontextprotocol/sdk/client/auth.js';
+import { auth as authorize, extractWWWAuthenticateParams } from '@modelcontextprotocol/sdk/client/auth.js';
+import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
 import { CONNECTOR_LOGIN_MS } from '../core/limits.ts';
 import type { CredentialStore } from './credential-store.ts';
-import { createGuardedFetch } from './guarded-fetch.ts';
+import { createGuardedFetch, type Fetch } from './guarded-fetch.ts';
 import { authorizationCode } from './oauth-provider.ts';
 import type { ConnectorAuth, ConnectorTransport } from './options.ts';
 
@@ -52,14 +53,42 @@ export async function login({ transport, auth, store, show }: LoginOptions): Pro
     await store.write({});
     const provider = authorizationCode(auth, store, browser);
     const fetchFn = createGuardedFetch({ allowPrivate });
-    const begun = await authorize(provider, { serverUrl: url, fetchFn });
-    if (begun === 'REDIRECT')
-      await authorize(provider, { serverUrl: url, fetchFn, authorizationCode: await code.promise });
+    const asked = await challenge(url, fetchFn);
+    const begun = await authorize(provider, { ...asked, serverUrl: url, fetchFn });
+    if (begun === 'REDIRECT') {
+      const authorizationCode = await code.promise;
+      await authorize(provider, { ...asked, serverUrl: url, fetchFn, authorizationCode });
+    }
   } finally {
     clearTimeout(late);
     server.close();
     server.closeAllConnections();
   }
+}
+
+/** What the server asks for when somebody comes without a token: where its metadata is, and which scope it wants. */
+async function challenge(url: string, fetch: Fetch): Promise<{ resourceMetadataUrl?: URL; scope?: string }> {
+  const message = {
+    jsonrpc: '2.0',
+    id: 0,
+    method: 'initialize',
+    params: {
+      protocolVersion: LATEST_PROTOCOL_VERSION,
+      capabilities: {},
+      clientInfo: { name: 'spindle', version: '1' },
+    },
+  };
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify(message),
+  });
+  await answer.body?.cancel();
+  const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(answer);
+  return {
+    ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
+    ...(scope === undefined ? {} : { scope }),
+  };
 }
 
 /** The code of RFC 6749, section 4.1.2.1, and not its description: that is anybody's text. */
