@@ -21,6 +21,11 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['mcp', 'serve the tools to an MCP client on stdio', async () => (await import('./mcp.ts')).defineMcp],
   ['token', 'say who may connect', async () => (await import('./token.ts')).defineToken],
   [
+    'connectors',
+    'show MCP servers, and log in to them',
+    async () => (await import('./connectors.ts')).defineConnectors,
+  ],
+  [
     'conformance',
     'check a worker in any language',
     async () => (await import('./conformance.ts')).defineConformance,

@@ -5,7 +5,7 @@ import {
 } from '@modelcontextprotocol/sdk/client/auth.js';
 import type { CredentialStore } from './credential-store.ts';
 import type { Fetch } from './guarded-fetch.ts';
-import { authorizationCode, clientCredentials } from './oauth-provider.ts';
+import { authorizationCode, clientCredentials, LoginRequiredError } from './oauth-provider.ts';
 import type { ConnectorAuth } from './options.ts';
 
 export interface AuthorizedFetchOptions {
@@ -59,6 +59,9 @@ export function authorizedFetch({ url, auth, store, fetch, onSecret }: Authorize
     const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(answer);
     const renewal = async (): Promise<void> => {
       if ((await accessToken(provider)) !== refused) return;
+      // Without a login there is nothing to refresh, and no client is registered for nothing.
+      if (auth.kind === 'authorization_code' && (await provider.tokens())?.refresh_token === undefined)
+        throw new LoginRequiredError('the server asks for a login');
       await authorize(provider, {
         serverUrl: url,
         fetchFn: fetch,

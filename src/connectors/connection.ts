@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { ErrorCode, McpError, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import {
+  CONNECTOR_LEAVE_MS,
   CONNECTOR_RETRY_INITIAL_MS,
   CONNECTOR_RETRY_MAX_MS,
   CONNECTOR_SETTLED_MS,
@@ -173,7 +174,11 @@ export function createConnection(options: ConnectionOptions): Connection {
       if (before.kind === 'opening') await before.opening;
       if (before.kind !== 'open') return;
       const { client, transport } = before.link;
-      await quietly(transport.leave());
+      // A server that does not answer is left without a word.
+      const late = Promise.withResolvers<void>();
+      const disarm = clock.alarm(clock.now() + CONNECTOR_LEAVE_MS, late.resolve);
+      await Promise.race([quietly(transport.leave()), late.promise]);
+      disarm();
       await quietly(client.close());
     },
   };

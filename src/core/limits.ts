@@ -505,6 +505,8 @@ export const MAX_CONNECTOR_DESCRIPTION_CHARS = 32 * KIB;
 export const CONNECTOR_TIMEOUT_MS = 30_000;
 /** How long a server's address may take to answer at all. */
 export const CONNECTOR_CONNECT_MS = 10_000;
+/** How long a server may take to hear that its session ends. */
+export const CONNECTOR_LEAVE_MS = 1_000;
 /** Calls at once where the configuration says nothing. */
 export const CONNECTOR_IN_FLIGHT = 16;
 /** First bound of the wait before a server is started or reached again; full jitter … */

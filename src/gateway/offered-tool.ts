@@ -16,14 +16,7 @@ export function offeredTool(tool: Tool): McpTool {
   };
 }
 
-/**
- * Whether clients get the structured result as such: MCP has structured results that are objects alone. Any other
- * value is in the text.
- */
-export function hasObjectOutput(tool: Tool | undefined): boolean {
-  return tool !== undefined && outputSchemaOf(tool) !== undefined;
-}
-
+/** MCP has structured results that are objects alone. Any other value is in the text. */
 function outputSchemaOf({ outputSchemaJson }: Tool): McpTool['outputSchema'] {
   const schema = schemaOf(outputSchemaJson);
   return schema['type'] === 'object' ? clientSchema(schema) : undefined;

@@ -44,6 +44,8 @@ export interface Script {
   readonly call?: (exchange: Exchange) => void;
   /** Comes first; true where it has answered. */
   readonly first?: (exchange: Exchange) => boolean;
+  /** Answers a GET; false where it has not. */
+  readonly get?: (request: IncomingMessage, response: ServerResponse) => boolean;
   /** The capabilities that it declares. */
   readonly capabilities?: Readonly<Record<string, unknown>>;
 }
@@ -53,6 +55,7 @@ export async function scriptedServer({
   tools = () => [TOOL],
   call = ({ result }) => result({ content: [{ type: 'text', text: 'done' }] }),
   first = () => false,
+  get = () => false,
   capabilities = { tools: {} },
 }: Script): Promise<ScriptedServer> {
   const seen: Message[] = [];
@@ -67,6 +70,7 @@ export async function scriptedServer({
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (request.method === 'GET') {
+      if (get(request, response)) return;
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
       listening.resolve(response);
       return;
