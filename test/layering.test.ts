@@ -28,6 +28,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const EXCEPTIONS: Record<string, readonly string[]> = {
   'cli/serve.ts': ['main'],
   'cli/conformance.ts': ['conformance'],
+  'cli/trace.ts': ['telemetry'],
   'cli/mcp.ts': ['gateway'],
   'cli/token-access.ts': ['administration'],
 };
