@@ -8,6 +8,7 @@ export interface Measured {
   usage(options?: { readonly collect: boolean }): Promise<Usage>;
   load(load: Load): Promise<LoadResult>;
   open(tool: string, calls: number): Promise<void>;
+  count(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -31,6 +32,7 @@ export async function startProcess(role: string, ...args: readonly string[]): Pr
     async open(tool, calls) {
       await ask({ kind: 'open', tool, calls });
     },
+    count: async () => (await ask({ kind: 'count' })) as number,
     async stop() {
       if (child.exitCode !== null) return;
       const exited = new Promise((resolve) => child.once('exit', resolve));

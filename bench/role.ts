@@ -34,12 +34,15 @@ export interface Role {
   load?(load: Load): Promise<LoadResult>;
   /** Makes this many calls of a tool and waits for none of them. */
   open?(tool: string, calls: number): void;
+  /** What has come so far. */
+  count?(): number;
 }
 
 export type Question =
   | { readonly kind: 'usage'; readonly collect: boolean }
   | { readonly kind: 'load'; readonly load: Load }
-  | { readonly kind: 'open'; readonly tool: string; readonly calls: number };
+  | { readonly kind: 'open'; readonly tool: string; readonly calls: number }
+  | { readonly kind: 'count' };
 
 /** What a role says first. */
 export interface Ready {
@@ -72,6 +75,9 @@ async function answer(role: Role, question: Question): Promise<unknown> {
       if (role.open === undefined) throw new Error('this process makes no calls');
       role.open(question.tool, question.calls);
       return {};
+    case 'count':
+      if (role.count === undefined) throw new Error('this process counts nothing');
+      return role.count();
   }
 }
 

@@ -29,6 +29,7 @@ const EXCEPTIONS: Record<string, readonly string[]> = {
   'cli/serve.ts': ['main'],
   'cli/conformance.ts': ['conformance'],
   'cli/connectors.ts': ['connectors', 'main', 'schema', 'system'],
+  'cli/trace.ts': ['telemetry'],
   'cli/mcp.ts': ['gateway'],
   'cli/token-access.ts': ['administration'],
 };

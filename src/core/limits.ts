@@ -375,6 +375,8 @@ export const METRIC_EXPORT_INTERVAL_MS = 60_000;
 export const TELEMETRY_FLUSH_MS = 5_000;
 /** The same fault of the export is reported once in this time, with how often it happened. */
 export const TELEMETRY_REPORT_INTERVAL_MS = 60_000;
+/** Traces whose ids need not be derived again: about those that a busy engine has in flight. */
+export const MAX_TRACES_AT_HAND = 4_096;
 /** Connections to the Prometheus endpoint at once: a few scrapers, and a person who looks. */
 export const MAX_SCRAPERS = 64;
 

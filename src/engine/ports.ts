@@ -480,6 +480,12 @@ export interface Recorder {
   /**
    * The trace context for whoever does the work of an activity (core/activity.ts), which is the parent of theirs
    * (8.2). Without traces it is the caller's own.
+   *
+   * @param origin of the session's direct call, or of its running turn
    */
-  contextOf(origin: TraceOrigin, activityName: string): Readonly<Record<string, string>>;
+  contextOf(
+    key: SessionKey,
+    origin: () => TraceOrigin,
+    activityName: string,
+  ): Readonly<Record<string, string>>;
 }

@@ -247,11 +247,11 @@ export class SessionRunner implements Sleeper {
   ): void {
     this.#appending = false;
     this.session = session;
+    this.#options.recorder?.recorded(this.key, events);
     if (this.#watchers.length > 0) this.#announce(events);
     for (const follower of this.#followers) follower.events(events, session);
     replyAll(letters, outcomes);
     this.#perform();
-    this.#options.recorder?.recorded(this.key, events);
     // What was performed may have sent a command already, and its append is under way.
     if (this.#appending) return;
     if (this.#mailbox.length > 0) this.#stepOn();

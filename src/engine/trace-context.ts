@@ -22,8 +22,9 @@ export function traceContextFor(
   const turn = session.conversation?.turn;
   const given = turn?.origin.traceContext ?? call?.traceContext ?? {};
   if (recorder === undefined) return given;
-  if (turn !== undefined) return recorder.contextOf(originOfTurn(key, turn.turnId, given), activityName);
+  if (turn !== undefined)
+    return recorder.contextOf(key, () => originOfTurn(key, turn.turnId, given), activityName);
   return call === undefined
     ? given
-    : recorder.contextOf(originOfCall(key, call.requestedAt, given), activityName);
+    : recorder.contextOf(key, () => originOfCall(key, call.requestedAt, given), activityName);
 }

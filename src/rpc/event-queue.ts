@@ -19,6 +19,8 @@ export interface EventQueueOptions {
 /** Takes what a session does while its reader is slow, within a bound. */
 export interface EventQueue {
   readonly follower: SessionFollower;
+  /** Nothing follows what has come. */
+  end(): void;
   /** Writes what comes, as fast as the reader takes it, until the last, or until nobody reads. */
   pump<O>(out: Outbound<O>, wrap: (update: SessionUpdate) => O, signal: AbortSignal): Promise<Outcome<void>>;
 }
@@ -57,6 +59,7 @@ export function createEventQueue({ wants, wantsDeltas, isLast }: EventQueueOptio
       },
       lost,
     },
+    end: () => finish(accepted(undefined)),
     async pump(out, wrap, signal) {
       signal.addEventListener('abort', () => finish(accepted(undefined)), { once: true });
       if (signal.aborted) return accepted(undefined);

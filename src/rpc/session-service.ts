@@ -70,7 +70,7 @@ export function sessionService({ conversations }: Engine): Service {
         return outcome;
       },
 
-      async watchSession({ sessionId, afterSequence, includeDeltas }, out, { caller, signal }) {
+      async watchSession({ sessionId, afterSequence, includeDeltas, recordedOnly }, out, { caller, signal }) {
         const queue = createEventQueue({
           wants: () => true,
           wantsDeltas: includeDeltas,
@@ -78,6 +78,7 @@ export function sessionService({ conversations }: Engine): Service {
         });
         const following = await conversations.follow(caller, sessionId, afterSequence, queue.follower);
         if (!following.ok) return following;
+        if (recordedOnly) queue.end();
         const outcome = await queue.pump(
           out,
           (update) => create(WatchSessionResponseSchema, { update }),

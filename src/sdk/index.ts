@@ -1,6 +1,7 @@
 /** What a service imports to call tools, and to define them. Workers import `spindle/worker`. */
 
 export { type Call, CallStatus } from '../../gen/spindle/v1/call_pb.ts';
+export type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
 export type { Content, ToolResult } from '../../gen/spindle/v1/result_pb.ts';
 export { type OpenItem, OpenReason, type Session } from '../../gen/spindle/v1/session_service_pb.ts';
 export type { ServedTool } from '../../gen/spindle/v1/tool_service_pb.ts';
@@ -25,6 +26,7 @@ export {
   type Client,
   type ClientOptions,
   createClient,
+  type EventsOptions,
   type ListOptions,
   type Settlement,
   type SettleOptions,

@@ -102,6 +102,8 @@ export interface CallActivity extends Lasting {
   attempts: number;
   /** How long it waited for a worker, over all its attempts (4.4). */
   queuedFor: Millis;
+  /** When it waited for one, where that took any time. */
+  readonly waits: { readonly from: Instant; readonly until: Instant }[];
   result: ToolResult | undefined;
 }
 

@@ -43,6 +43,7 @@ export function openCall(requested: ToolCallRequested, at: Instant, place: CallP
     input,
     attempts: 0,
     queuedFor: 0,
+    waits: [],
     result: undefined,
   };
   return { activity, attempt: undefined, waitsFrom: needsWorker(requested) ? at : undefined, isHeld: false };
@@ -162,8 +163,11 @@ function openAttempt(call: CallActivity, attempt: number, at: Instant): AttemptA
 
 /** A backoff that is not over when the call ends has not been waited. */
 function stopWaiting(call: OpenCall, at: Instant): void {
-  if (call.waitsFrom !== undefined) call.activity.queuedFor += Math.max(at - call.waitsFrom, 0);
+  const from = call.waitsFrom;
   call.waitsFrom = undefined;
+  if (from === undefined || from >= at) return;
+  call.activity.queuedFor += at - from;
+  call.activity.waits.push({ from, until: at });
 }
 
 function endAttempt(call: OpenCall, end: ActivityEnd, at: Instant, ended: CallEnded): void {

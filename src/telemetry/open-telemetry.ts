@@ -2,8 +2,15 @@
  * The SDK of OpenTelemetry, wired. Loaded by main.ts, and only where something is configured: nothing else in src/
  * imports more than the API.
  */
-import type { Meter, Sampler, Tracer } from '@opentelemetry/api';
-import { DiagLogLevel, diag } from '@opentelemetry/api';
+import {
+  DiagLogLevel,
+  diag,
+  type HrTime,
+  type Meter,
+  type Sampler,
+  type SpanStatus,
+  SpanStatusCode,
+} from '@opentelemetry/api';
 import {
   defaultResource,
   detectResources,
@@ -16,8 +23,8 @@ import {
   AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
+  type ReadableSpan,
   TraceIdRatioBasedSampler,
-  TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { TELEMETRY_FLUSH_MS } from '../core/limits.ts';
 import { unreachable } from '../core/unreachable.ts';
@@ -26,6 +33,7 @@ import { createDiagnostics } from './diagnostics.ts';
 import { metricExporter, spanExporter } from './exporters.ts';
 import { type MetricsEndpoint, openMetricsEndpoint } from './metrics-endpoint.ts';
 import type { SamplerSettings, TelemetrySettings } from './settings.ts';
+import type { FinishedSpan, SpansOptions } from './spans.ts';
 
 export interface OpenTelemetry {
   readonly traces: Traces | undefined;
@@ -36,16 +44,7 @@ export interface OpenTelemetry {
   stop(): Promise<void>;
 }
 
-export interface Traces {
-  readonly tracer: Tracer;
-  readonly sampler: Sampler;
-  readonly preset: (ids: SpanIds) => void;
-}
-
-export interface SpanIds {
-  readonly traceId: string;
-  readonly spanId: string;
-}
+export type Traces = Pick<SpansOptions, 'sampler' | 'export'>;
 
 export interface OpenTelemetryOptions {
   readonly settings: TelemetrySettings;
@@ -67,15 +66,19 @@ export async function startOpenTelemetry(options: OpenTelemetryOptions): Promise
     .merge(resourceFromAttributes({ 'service.name': SCOPE, 'service.version': version }))
     .merge(detectResources({ detectors: [envDetector] }));
 
-  let tracerProvider: TracerProvider | undefined;
+  let processor: BatchSpanProcessor | undefined;
   let traces: Traces | undefined;
   if (settings.traces !== undefined) {
-    const ids = createPresetIds();
-    const sampler = samplerOf(settings.sampler);
-    const exporter = await spanExporter(settings.traces);
-    const processor = new BatchSpanProcessor({ exporter, ...settings.batch });
-    tracerProvider = new TracerProvider({ resource, sampler, idGenerator: ids, spanProcessors: [processor] });
-    traces = { tracer: tracerProvider.getTracer(SCOPE, version), sampler, preset: ids.preset };
+    const batches = new BatchSpanProcessor({
+      exporter: await spanExporter(settings.traces),
+      ...settings.batch,
+    });
+    const instrumentationScope = { name: SCOPE, version };
+    processor = batches;
+    traces = {
+      sampler: samplerOf(settings.sampler),
+      export: (span) => batches.onEnd(readable(span, { resource, instrumentationScope })),
+    };
   }
 
   const readers: IMetricReader[] = [];
@@ -97,7 +100,7 @@ export async function startOpenTelemetry(options: OpenTelemetryOptions): Promise
     meter: meterProvider?.getMeter(SCOPE, version),
     metricsAddress: endpoint?.address,
     async stop() {
-      const closing = [tracerProvider?.shutdown(), meterProvider?.shutdown(), endpoint?.close()];
+      const closing = [processor?.shutdown(), meterProvider?.shutdown(), endpoint?.close()];
       const timeUp = Promise.withResolvers<'time up'>();
       // It keeps the process alive, as the connection to a collector does not.
       const boundMs = Math.min(TELEMETRY_FLUSH_MS, settings.batch.exportTimeoutMillis);
@@ -130,18 +133,34 @@ function samplerOf({ kind, ratio }: SamplerSettings): Sampler {
   }
 }
 
-/** Gives the next span the ids that were set for it: they follow from the log, and not from chance (8.2). */
-function createPresetIds() {
-  let next: SpanIds | undefined;
-  const take = (id: keyof SpanIds): string => {
-    if (next === undefined) throw new Error('a span was started without ids');
-    return next[id];
-  };
+/** A span as the exporters take it. It is made when it is over, so that the SDK's own, which live, are not needed. */
+function readable(
+  { name, kind, context, parent, startTime, endTime, attributes, events, error }: FinishedSpan,
+  about: Pick<ReadableSpan, 'resource' | 'instrumentationScope'>,
+): ReadableSpan {
   return {
-    preset: (ids: SpanIds): void => {
-      next = ids;
-    },
-    generateTraceId: () => take('traceId'),
-    generateSpanId: () => take('spanId'),
+    name,
+    kind,
+    spanContext: () => context,
+    ...(parent === undefined ? {} : { parentSpanContext: parent }),
+    startTime,
+    endTime,
+    duration: elapsed(startTime, endTime),
+    ended: true,
+    attributes,
+    events: [...events],
+    links: [],
+    status: error === undefined ? UNSET : { code: SpanStatusCode.ERROR, message: error },
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+    ...about,
   };
+}
+
+const UNSET: SpanStatus = { code: SpanStatusCode.UNSET };
+
+function elapsed([fromSeconds, fromNanos]: HrTime, [toSeconds, toNanos]: HrTime): HrTime {
+  const nanos = toNanos - fromNanos;
+  return nanos < 0 ? [toSeconds - fromSeconds - 1, nanos + 1e9] : [toSeconds - fromSeconds, nanos];
 }

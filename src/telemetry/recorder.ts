@@ -3,7 +3,7 @@ import type { TraceOrigin } from '../core/activity.ts';
 import { TransientMap } from '../core/transient-map.ts';
 import type { Observer, Recorder, SessionKey } from '../engine/ports.ts';
 import { type Activity, refusalOf } from './activity.ts';
-import { createSessionActivities, type SessionActivities } from './session-activities.ts';
+import { SessionActivities } from './session-activities.ts';
 
 /** Takes the activities of all sessions as they end: spans and metrics are two of them. */
 export interface ActivitySink {
@@ -26,7 +26,8 @@ export interface RecorderOptions {
  * engine holds of the same sessions, and lets go of it with them.
  */
 export function createRecorder({ sinks, contextOf, observer }: RecorderOptions): Recorder {
-  const sessions = new TransientMap<string, SessionActivities>();
+  /** By tenant, then by session. */
+  const tenants = new Map<string, TransientMap<string, SessionActivities>>();
   let isBroken = false;
 
   const wants = (origin: TraceOrigin): boolean => sinks.some((sink) => sink.wants(origin));
@@ -34,14 +35,20 @@ export function createRecorder({ sinks, contextOf, observer }: RecorderOptions):
     for (const sink of sinks) sink.ended(activity);
   };
 
-  const activitiesOf = (key: SessionKey, first: SessionEvent | undefined): SessionActivities | undefined => {
-    const name = nameOf(key);
-    const known = sessions.get(name);
+  const activitiesOf = (
+    { tenant, sessionId }: SessionKey,
+    first: SessionEvent | undefined,
+  ): SessionActivities | undefined => {
+    const known = tenants.get(tenant)?.get(sessionId);
     if (known !== undefined || first?.sequence !== 1) return known;
-    const made = createSessionActivities({ tenant: key.tenant, wants });
-    sessions.set(name, made);
+    const made = new SessionActivities({ tenant, wants });
+    const sessions = tenants.get(tenant) ?? new TransientMap<string, SessionActivities>();
+    tenants.set(tenant, sessions);
+    sessions.set(sessionId, made);
     return made;
   };
+
+  const drop = ({ tenant, sessionId }: SessionKey): void => tenants.get(tenant)?.delete(sessionId);
 
   /** Telemetry must not fail what it observes. A fault of its own is told once: it would come again with every event. */
   const guarded = (hear: () => void): void => {
@@ -62,25 +69,25 @@ export function createRecorder({ sinks, contextOf, observer }: RecorderOptions):
     },
     replayed(key, events) {
       guarded(() => {
-        sessions.delete(nameOf(key));
+        drop(key);
         const activities = activitiesOf(key, events[0]);
         if (activities !== undefined) for (const event of events) activities.apply(event, UNHEARD);
       });
     },
-    dropped: (key) => sessions.delete(nameOf(key)),
+    dropped: drop,
     refused(request) {
       guarded(() => {
         const activity = refusalOf(request);
         for (const sink of sinks) if (sink.wants(activity.origin)) sink.ended(activity);
       });
     },
-    contextOf: (origin, activityName) => contextOf?.(origin, activityName) ?? origin.traceContext,
+    contextOf({ tenant, sessionId }, originOf, activityName) {
+      // What has been derived for an origin that is known is not derived again.
+      const origin = tenants.get(tenant)?.get(sessionId)?.origin ?? originOf();
+      return contextOf?.(origin, activityName) ?? origin.traceContext;
+    },
   };
 }
 
 /** What had ended before this process began was told by the one that saw it end. */
 const UNHEARD = (): void => undefined;
-
-function nameOf({ tenant, sessionId }: SessionKey): string {
-  return `${tenant}\n${sessionId}`;
-}

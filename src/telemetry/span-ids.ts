@@ -2,9 +2,6 @@ import { hash } from 'node:crypto';
 import { createTraceState, isSpanContextValid, type SpanContext, TraceFlags } from '@opentelemetry/api';
 import type { TraceOrigin } from '../core/activity.ts';
 
-const TRACE_ID_DIGITS = 32;
-const SPAN_ID_DIGITS = 16;
-
 /**
  * The ids of a trace, derived from what the log says. So an engine that restarts continues the traces that its
  * predecessor began, without a word about it in memory or on disk (8.2).
@@ -13,16 +10,46 @@ export interface TraceIds {
   readonly traceId: string;
   /** The caller's span; undefined where the trace begins here. */
   readonly parent: SpanContext | undefined;
-  spanId(activityName: string): string;
+  /** What the ids of spans are derived from, twice 32 bits: those of two origins in one trace differ. */
+  readonly seed: readonly [high: number, low: number];
 }
 
 export function traceIdsOf({ name, traceContext }: TraceOrigin): TraceIds {
   const parent = parentOf(traceContext);
+  const digest = hash('sha256', name, 'hex');
   return {
-    traceId: parent?.traceId ?? hash('sha256', name, 'hex').slice(0, TRACE_ID_DIGITS),
+    traceId: parent?.traceId ?? digest.slice(0, 32),
     parent,
-    spanId: (activityName) => hash('sha256', `${name}\n${activityName}`, 'hex').slice(0, SPAN_ID_DIGITS),
+    seed: [bitsOf(digest, 32), bitsOf(digest, 40)],
   };
+}
+
+/**
+ * 64 bits of the seed and the name, mixed as FNV-1a does. An id has to differ from the others of its trace and from
+ * nothing else, and there are two for each call: a cryptographic hash would be a good part of what a span costs.
+ */
+export function spanIdOf({ seed }: TraceIds, activityName: string): string {
+  let [high, low] = seed;
+  for (let index = 0; index < activityName.length; index++) {
+    const unit = activityName.charCodeAt(index);
+    high = Math.imul(high ^ unit, FNV_PRIME);
+    low = Math.imul(low ^ unit ^ (high >>> 13), FNV_PRIME);
+  }
+  // No id is all zeros (W3C Trace Context, section 3.2.2.4).
+  return hex(high) + hex(low === 0 ? 1 : low);
+}
+
+const FNV_PRIME = 0x01000193;
+
+function bitsOf(digest: string, from: number): number {
+  return Number.parseInt(digest.slice(from, from + 8), 16);
+}
+
+/** The two digits of each byte: number formatting would be most of what an id costs. */
+const BYTES = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+function hex(bits: number): string {
+  return `${BYTES[bits >>> 24]}${BYTES[(bits >>> 16) & 0xff]}${BYTES[(bits >>> 8) & 0xff]}${BYTES[bits & 0xff]}`;
 }
 
 /** The caller's span, from `traceparent` and `tracestate` (W3C Trace Context); undefined for none, or a malformed one. */

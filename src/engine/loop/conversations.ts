@@ -45,7 +45,7 @@ export interface Conversations {
   get(caller: Caller, sessionId: string): Promise<Outcome<SessionState>>;
   list(caller: Caller, request: ListSessionsRequest): Promise<Outcome<ListSessionsResponse>>;
   startTurn(caller: Caller, request: TurnRequest): Promise<Outcome<StartedTurn>>;
-  /** Every event after a sequence, in order and without a gap, then what happens, until the result is called. */
+  /** Of a session, or of a direct call: every event after a sequence, in order and without a gap, then what happens, until the result is called. */
   follow(
     caller: Caller,
     sessionId: string,
@@ -227,8 +227,8 @@ export function createConversations(shared: Shared): Conversations {
     startTurn: createTurns(shared, opening),
 
     async follow(caller, sessionId, afterSequence, follower) {
-      const found = await opening.open(caller, sessionId);
-      return found.ok ? followSession(shared, found.value.runner, afterSequence, follower) : found;
+      const runner = await openAny(caller, sessionId);
+      return runner.ok ? followSession(shared, runner.value, afterSequence, follower) : runner;
     },
 
     async turn(caller, sessionId, turnId) {
@@ -296,7 +296,7 @@ export function createConversations(shared: Shared): Conversations {
     },
   };
 
-  /** A session, or a direct call, whose interrupts are answered in the same way. */
+  /** A session, or a direct call, which is a session of its own (4.12). */
   const openAny = async (caller: Caller, sessionId: string): Promise<Outcome<SessionRunner>> => {
     const callId = directCallOf(sessionId);
     if (callId === undefined) {

@@ -1,4 +1,5 @@
 import type { Call } from '../../../gen/spindle/v1/call_pb.ts';
+import type { SessionEvent } from '../../../gen/spindle/v1/event_pb.ts';
 import { AnswerVerdict } from '../../../gen/spindle/v1/result_pb.ts';
 import type { Tool as ToolMessage } from '../../../gen/spindle/v1/tool_pb.ts';
 import { type ServedTool, ToolService } from '../../../gen/spindle/v1/tool_service_pb.ts';
@@ -46,6 +47,13 @@ export interface ListOptions {
   readonly onlyUnfinished?: boolean;
 }
 
+export interface EventsOptions {
+  /** Only events behind this sequence. */
+  readonly afterSequence?: number;
+  /** End with the newest event that is there. */
+  readonly recordedOnly?: boolean;
+}
+
 /** How a call is settled from outside: with what its tool would have returned, or with a failure (4.9). */
 export type Settlement = { readonly result: unknown } | { readonly error: unknown };
 
@@ -83,6 +91,11 @@ export interface Client extends AsyncDisposable {
   list(options?: ListOptions): AsyncIterableIterator<Call>;
   /** What happens to a call until its end. The first event is the newest so far. */
   watch(callId: string, address?: CallAddress): AsyncIterableIterator<CallEvent>;
+  /**
+   * The events of a session, or of a direct call (`call:` and its id), from its log: those that are there, then those
+   * that come.
+   */
+  events(sessionId: string, options?: EventsOptions): AsyncIterableIterator<SessionEvent>;
   /** Ends a dispatched or open call: the answer to one that was deferred, or that a client runs (4.9). */
   settle(callId: string, settlement: Settlement, options?: SettleOptions): Promise<Verdict>;
   /** Stops a call (4.10). The call as it then stands. */
@@ -176,6 +189,12 @@ export function createClient(options: ClientOptions = {}): Client {
         const event = update === undefined ? undefined : callEventOf(update);
         if (event !== undefined) yield event;
       }
+    },
+    async *events(sessionId: string, how: EventsOptions = {}) {
+      // Loaded only here: most clients call tools and watch no sessions.
+      const { SessionService } = await import('../../../gen/spindle/v1/session_service_pb.ts');
+      const watching = requests.stream(SessionService.method.watchSession, { ...how, sessionId });
+      for await (const { update } of watching) if (update?.kind.case === 'event') yield update.kind.value;
     },
     async settle(callId: string, settlement: Settlement, how: SettleOptions = {}) {
       // As a structured value as well: a string that happens to be JSON stays the string that it is (3.2).
