@@ -23,6 +23,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const EXCEPTIONS: Record<string, readonly string[]> = {
   'cli/serve.ts': ['main'],
   'cli/conformance.ts': ['conformance'],
+  'cli/diagnose.ts': ['schema', 'models/provider-traits', 'models/tool-names'],
 };
 
 const root = resolve(import.meta.dirname, '..');

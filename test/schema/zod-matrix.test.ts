@@ -333,7 +333,9 @@ describe('2.5: a Zod type that JSON cannot carry', () => {
     ['custom', z.custom<string>((value) => typeof value === 'string')],
     ['instance', z.instanceof(Date)],
   ])('%s: is an error of the definition that names the place', (_, type) => {
-    expect(() => jsonSchemaOf(z.object({ list: z.array(z.object({ p: type })) }))).toThrow(/\/list\/items\/properties\/p:/);
+    expect(() => jsonSchemaOf(z.object({ list: z.array(z.object({ p: type })) }))).toThrow(
+      /\/list\/items\/properties\/p:/,
+    );
   });
 
   it('may stand behind a transform: the model writes what comes before it', () => {
