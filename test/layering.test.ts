@@ -32,6 +32,7 @@ const EXCEPTIONS: Record<string, readonly string[]> = {
   'cli/trace.ts': ['telemetry'],
   'cli/mcp.ts': ['gateway'],
   'cli/token-access.ts': ['administration'],
+  'cli/diagnose.ts': ['schema', 'models/provider-traits', 'models/tool-names'],
 };
 
 const root = resolve(import.meta.dirname, '..');

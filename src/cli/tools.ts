@@ -7,6 +7,7 @@ import { oneLine, styled, table } from './style.ts';
 interface ToolsFlags extends ConnectionFlags {
   readonly search?: string;
   readonly max: number;
+  readonly diagnose?: boolean;
 }
 
 const HELP = `
@@ -15,6 +16,7 @@ Examples:
   spindle tools 'github_*' 'jira_*'  by globs over names
   spindle tools --search 'send mail' by what they do, best first
   spindle tools weather --json       with its schemas
+  spindle tools --diagnose           what model providers are not told of their schemas
 `;
 
 export function defineTools(command: Command): void {
@@ -23,6 +25,7 @@ export function defineTools(command: Command): void {
     .argument('[globs...]', 'only tools whose names match one of them')
     .option('--search <words>', 'find tools by what they do, best first')
     .option('--max <n>', 'the most matches of a search', countOption, 5)
+    .option('--diagnose', 'show what each kind of model provider is not told of their schemas')
     .addHelpText('after', HELP)
     .action(tools);
 }
@@ -32,6 +35,7 @@ interface Row {
   readonly description: string;
   readonly inputSchemaJson: string;
   readonly outputSchemaJson: string;
+  readonly strict: boolean;
   /** Unknown for what a search finds. */
   readonly workers?: number;
 }
@@ -49,16 +53,22 @@ async function tools(globs: readonly string[], flags: ToolsFlags): Promise<void>
     );
     return { rows, leftOut: 0 };
   });
-  if (json === true) {
+  if (json === true && flags.diagnose !== true) {
     process.stdout.write(`${JSON.stringify(rows.map(toolJson))}\n`);
     return;
   }
-  if (rows.length === 0) {
+  if (rows.length === 0 && json !== true) {
     const text =
       globs.length > 0 || search !== undefined
         ? 'No tool matches.'
         : 'No worker has offered a tool yet. Run one: spindle worker FILE';
     process.stderr.write(`${styled(process.stderr, 'dim', text)}\n`);
+    return;
+  }
+  if (flags.diagnose === true) {
+    const { diagnose, diagnosisText } = await import('./diagnose.ts');
+    const found = diagnose(rows);
+    process.stdout.write(`${json === true ? JSON.stringify(found) : diagnosisText(found)}\n`);
     return;
   }
   const cells = rows.map(({ name, description, inputSchemaJson, workers }) => [

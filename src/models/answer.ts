@@ -15,7 +15,8 @@ import {
 } from '../../gen/spindle/v1/message_pb.ts';
 import { FinishReason, type ModelResponse, ModelResponseSchema } from '../../gen/spindle/v1/trigger_pb.ts';
 import { MAX_CALLS_PER_ANSWER, MAX_MODEL_ANSWER_BYTES } from '../core/limits.ts';
-import { metadataJson, type OwnMetadata } from './part-metadata.ts';
+import type { OwnMetadata } from '../core/own-metadata.ts';
+import { metadataJson } from './part-metadata.ts';
 
 type PartInit = MessageInitShape<typeof PartSchema>;
 

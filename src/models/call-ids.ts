@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ChatMessage } from '../../gen/spindle/v1/message_pb.ts';
-import { partMetadata } from './part-metadata.ts';
+import { ownMetadata } from '../core/own-metadata.ts';
 import type { ProviderTraits } from './provider-traits.ts';
 
 /**
@@ -16,7 +16,7 @@ export function providerCallIds(
   const counts = new Map<string, number>();
   for (const { kind, providerMetadataJson } of messages.flatMap(({ parts }) => parts)) {
     if (kind.case !== 'toolCall') continue;
-    const { own } = partMetadata(providerMetadataJson);
+    const own = ownMetadata(providerMetadataJson);
     const original = own.provider === provider ? own.callId : undefined;
     const id = original !== undefined && takes.test(original) ? original : kind.value.callId;
     given.set(kind.value.callId, id);

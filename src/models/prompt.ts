@@ -8,7 +8,7 @@ import { type ChatMessage, type Part, Role } from '../../gen/spindle/v1/message_
 import { EMPTY_CONTENT } from '../core/history.ts';
 import type { BlobBytes } from './blob-bytes.ts';
 import { blocksOf } from './blocks.ts';
-import { partMetadata } from './part-metadata.ts';
+import { providerMetadata } from './part-metadata.ts';
 import type { ProviderTraits } from './provider-traits.ts';
 import { filePart, resultOutput } from './result-output.ts';
 
@@ -175,13 +175,13 @@ function providerOptions(
   json: string,
   { namespace }: ProviderTraits,
 ): { readonly providerOptions?: SharedV4ProviderMetadata } {
-  const own = partMetadata(json).provider[namespace];
+  const own = providerMetadata(json)[namespace];
   return own === undefined ? {} : { providerOptions: { [namespace]: own } };
 }
 
 /** Reasoning that another provider wrote: only its own can be verified. */
 function isForeign({ providerMetadataJson }: Part, { namespace }: ProviderTraits): boolean {
-  const { provider } = partMetadata(providerMetadataJson);
+  const provider = providerMetadata(providerMetadataJson);
   return Object.keys(provider).length > 0 && provider[namespace] === undefined;
 }
 

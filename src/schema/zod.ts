@@ -36,6 +36,11 @@ function convert(schema: z.ZodType, side: SchemaSide): Record<string, unknown> {
   const converted = schema.toJSONSchema({
     io: side,
     target: 'draft-2020-12',
+    // The converter makes a text of a file, which the parser then refuses: nobody could call the tool.
+    override: ({ zodSchema, path }) => {
+      if (zodSchema._zod.def.type !== 'file') return;
+      throw new Error(`a file cannot be arguments, at ${pathText(path)}: take a text, its URL or its id say`);
+    },
     unrepresentable: ({ path, message }) => {
       throw new Error(`${message}, at ${pathText(path)}: choose a JSON type there, or give \`jsonSchema\``);
     },

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Role } from '../../gen/spindle/v1/message_pb.ts';
 import { ToolSchema } from '../../gen/spindle/v1/tool_pb.ts';
-import { partMetadata } from '../../src/models/part-metadata.ts';
+import { ownMetadata } from '../../src/core/own-metadata.ts';
 import { createToolNames } from '../../src/models/tool-names.ts';
 import { ask, callsIn, message, OPENING, textPart, toolsOf } from './driver.ts';
 import { KINDS, modelOf, serveProvider } from './providers.ts';
@@ -88,7 +88,7 @@ describe('2.6: a strict tool', () => {
       expect(sent).toContain('"type":["integer","null"]');
       expect(sent).not.toContain('minLength');
       const part = given.kind === 'response' ? given.response.message?.parts[0] : undefined;
-      expect(partMetadata(part?.providerMetadataJson ?? '').own).toEqual({ nullForAbsent: true });
+      expect(ownMetadata(part?.providerMetadataJson ?? '')).toEqual({ nullForAbsent: true });
     },
   );
 
@@ -98,7 +98,7 @@ describe('2.6: a strict tool', () => {
     const given = await ask(served.models, modelOf(kind), { tools: [strictTool] });
     expect(JSON.stringify(served.server.requests[0]?.body['tools'])).toContain('"required":["city"]');
     const part = given.kind === 'response' ? given.response.message?.parts[0] : undefined;
-    expect(partMetadata(part?.providerMetadataJson ?? '').own).toEqual({});
+    expect(ownMetadata(part?.providerMetadataJson ?? '')).toEqual({});
   });
 
   it('that the form cannot express is sent without it', async () => {

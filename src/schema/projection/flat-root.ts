@@ -31,10 +31,26 @@ export function flatRoot(root: Loose, walk: Walk, profile: Profile): Loose {
   const whole = profile.plainRoot ? flat(root, walk, options) : root;
   const made: Record<string, unknown> = { ...whole, type: 'object' };
   // Providers take an object without properties for a mistake where it does not say that there are none.
-  made['properties'] ??= {};
+  made['properties'] = named(made['properties'], made['required'], walk, profile);
   const { type, description, properties, required, additionalProperties, ...rest } = made;
   const optional = Object.entries({ description, properties, required, additionalProperties });
   return { type, ...Object.fromEntries(optional.filter(([, value]) => value !== undefined)), ...rest };
+}
+
+/** The properties whose names the provider takes; it looks at those of the root alone. */
+function named(properties: unknown, required: unknown, walk: Walk, { propertyNames }: Profile): JsonObject {
+  const entries = Object.entries(isJsonObject(properties) ? properties : {});
+  const taken = entries.filter(([name]) => {
+    if (propertyNames?.test(name) !== false) return true;
+    const shown = JSON.stringify(name.slice(0, 80));
+    if (Array.isArray(required) && required.includes(name)) {
+      walk.giveUp(`the required property ${shown} has a name that the provider refuses`);
+    } else {
+      walk.note('', `the property ${shown} is left out: the provider refuses its name`);
+    }
+    return false;
+  });
+  return Object.fromEntries(taken);
 }
 
 function flat(root: Loose, walk: Walk, options: ConjoinOptions): Loose {

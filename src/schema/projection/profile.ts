@@ -22,7 +22,7 @@ export interface Profile {
   readonly anyEnum: boolean;
   /** The largest value of `minItems`. */
   readonly maxMinItems: number;
-  /** What a property's name has to match; undefined: anything. */
+  /** What the name of a property at the root has to match; undefined: anything. */
   readonly propertyNames: RegExp | undefined;
   /** A required name has to be one of the properties. */
   readonly requiredDeclared: boolean;

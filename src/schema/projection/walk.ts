@@ -16,6 +16,8 @@ export interface Walk {
   /** What a reference that this walk wrote leads to, and whether that leads back to itself. */
   target(reference: string): { readonly schema: Loose; readonly recursive: boolean } | undefined;
   note(pointer: string, what: string): void;
+  /** The provider cannot be told about this tool at all, for this reason. */
+  giveUp(reason: string): void;
   notes(): readonly string[];
   /** Adds the definitions that the schema's references need. */
   withDefinitions(schema: Loose): Loose;
@@ -232,15 +234,7 @@ export function createWalk(profile: Profile, dialect: Dialect, references: Refer
   }
 
   function properties(place: Place, value: unknown): Loose {
-    const required = ownValue(asObject(place.schema), 'required');
     const entries = Object.entries(asObject(value)).flatMap(([name, inner]): [string, Loose][] => {
-      const isRequired = Array.isArray(required) && required.includes(name);
-      if (profile.propertyNames?.test(name) === false) {
-        const shown = JSON.stringify(name.slice(0, 80));
-        if (isRequired) impossible ??= `the required property ${shown} has a name that the provider refuses`;
-        else note(place.pointer, `the property ${shown} is left out: the provider refuses its name`);
-        return [];
-      }
       // A property that nothing may be is one that has to be absent.
       if (inner === false) {
         note(
@@ -324,6 +318,9 @@ export function createWalk(profile: Profile, dialect: Dialect, references: Refer
     schema,
     target,
     note,
+    giveUp(reason) {
+      impossible ??= reason;
+    },
     notes: () => [...notes].slice(0, MAX_REMARKS),
     withDefinitions(whole) {
       const used = new Map<string, Loose>();

@@ -75,10 +75,8 @@ describe('2.6: what providers are told', () => {
     ],
     [
       'anthropic',
-      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-      { not: { type: 'null' }, if: { type: 'string' }, then: { minLength: 1 } },
-      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-      { not: { type: 'null' }, if: { type: 'string' }, then: { minLength: 1 } },
+      { not: { type: 'null' }, contains: { minLength: 1 }, minContains: 2 },
+      { not: { type: 'null' }, contains: { minLength: 1 }, minContains: 2 },
     ],
   ])('%s: %j becomes %j', (kind, given, told) => {
     expect(property(kind, given)).toEqual(told);

@@ -84,7 +84,8 @@ function walk(
   const names = isObject(properties) ? Object.keys(properties) : [];
   const needed = Array.isArray(required) ? required : [];
   for (const name of names) {
-    if (rules.propertyName?.test(name) === false) wrong(`property keys should match ${rules.propertyName}`);
+    if (schema === root && rules.propertyName?.test(name) === false)
+      wrong(`property keys should match ${rules.propertyName}`);
   }
   if (rules.closed && anObject && additionalProperties !== false) wrong('additionalProperties must be false');
   if (rules.allRequired && anObject && names.some((name) => !needed.includes(name)))
