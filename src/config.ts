@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'smol-toml';
 import { z } from 'zod';
-import { CertificatesSchema, JwtSchema } from './access/settings.ts';
+import { CertificatesSchema, JwtSchema, LimitSettingsSchema } from './access/settings.ts';
 import { agentsSchema } from './config/agents.ts';
 import { providersSchema, resolveProviders, scriptFiles } from './config/providers.ts';
 import { ConnectorSchema, type SecretReference } from './connector-settings.ts';
@@ -144,6 +144,7 @@ const ConfigSchema = z
       tls_client_authority: file.optional(),
       certificates: CertificatesSchema.optional(),
       jwt: JwtSchema.optional(),
+      limits: LimitSettingsSchema.optional(),
       token: z.string(EXPECTED.secret).min(1, EXPECTED.secret).optional(),
       token_file: file.optional(),
       tls: flag.optional(),
@@ -199,6 +200,8 @@ const ConfigSchema = z
           },
     certificates: settings.certificates,
     jwt: settings.jwt,
+    /** What tenants and credentials may use. */
+    limits: settings.limits,
     /** What clients and workers prove who they are with. */
     token: settings.token,
     tokenFile: settings.token_file,
@@ -236,7 +239,7 @@ export type Config = Omit<z.output<typeof ConfigSchema>, 'providerTables'> & {
 /** The settings by their names in a file; the environment and flags know those without a table. */
 type Setting = Exclude<
   keyof z.input<typeof ConfigSchema>,
-  'retry' | 'connectors' | 'providers' | 'agents' | 'certificates' | 'jwt'
+  'retry' | 'connectors' | 'providers' | 'agents' | 'certificates' | 'jwt' | 'limits'
 >;
 
 const VARIABLES: Readonly<Record<Setting, string>> = {

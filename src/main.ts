@@ -197,12 +197,14 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       policies: options.retry && create(RetryPoliciesSchema, options.retry),
       resumeGraceMs,
       retainMs,
+      quotas: access.quotas,
       failed: (error) => failure.resolve(error instanceof Error ? error : new Error(String(error))),
     });
     telemetry?.observe({ calls: engine.unfinished, workers: () => workersStanding(registry.instances) });
     await engine.recover().catch(startErrorOf('journal'));
     connectors?.start();
-    const { tokens, credentials, tls } = access;
+    const { tokens, credentials, tls, quotas } = access;
+    const admission = quotas && { begin: engine.askQuota, stream: quotas.stream };
     const services = [
       toolService(engine, observer),
       sessionService(engine),
@@ -210,7 +212,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       accessService(tokens, engine.refuse),
     ];
     const mcp = lazyGateway({ engine, catalog, clock, random, observer, version: VERSION });
-    const ports = { services, grpc, http, observer, mcp, credentials, tls };
+    const ports = { services, grpc, http, observer, mcp, credentials, admission, tls };
     listening = await listen(ports).catch(startErrorOf('address'));
     const { grpcAddress, httpAddress, drain } = listening;
     const stop = async (graceMs: number): Promise<void> => {

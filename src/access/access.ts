@@ -1,8 +1,9 @@
-import type { Clock, Credentials, Observer, Random, TokenStore } from '../engine/ports.ts';
+import type { Clock, Credentials, Observer, Quotas, Random, TokenStore } from '../engine/ports.ts';
 import { createCertificateTable } from './certificates.ts';
 import { createCredentials } from './credentials.ts';
 import { openIssued } from './jwt.ts';
-import type { CertificateEntry, JwtSettings } from './settings.ts';
+import { createQuotas } from './quotas.ts';
+import type { CertificateEntry, JwtSettings, LimitSettings } from './settings.ts';
 import { openTls, type Tls, type TlsFiles } from './tls.ts';
 import { openTokens, type Tokens } from './tokens.ts';
 
@@ -13,6 +14,8 @@ export interface AccessSettings {
   readonly certificates?: readonly CertificateEntry[];
   /** The issuer whose signed tokens are good here, beside the engine's own (9.2). */
   readonly jwt?: JwtSettings;
+  /** What tenants and credentials may use. Without it, what the engine can bear. */
+  readonly limits?: LimitSettings;
 }
 
 export interface AccessOptions {
@@ -29,6 +32,7 @@ export interface Access {
   readonly tokens: Tokens;
   readonly credentials: Credentials;
   readonly tls: Tls | undefined;
+  readonly quotas: Quotas | undefined;
   /** Whether callers have to prove who they are (9.1). */
   readonly asks: boolean;
   close(): void;
@@ -45,6 +49,7 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     tokens,
     credentials: createCredentials({ tokens, administratorKey, issued, certified }),
     tls,
+    quotas: settings.limits && createQuotas(settings.limits, clock),
     asks: tokens.configured || issued !== undefined || certified !== undefined,
     close: () => tls?.close(),
   };

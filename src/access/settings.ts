@@ -10,6 +10,8 @@ const EXPECTED = {
   table: 'a table',
   certificate: 'exactly one of fingerprint, common_name and alternative_name, beside role and tenant',
   fingerprint: 'SHA-256 as 64 hexadecimal digits, with or without colons',
+  count: 'a positive integer',
+  rate: 'a positive number',
   jwks: 'an https: URL, an http: URL of this machine, or the path of a file',
 };
 
@@ -96,3 +98,46 @@ export const JwtSchema = z
     },
   }));
 export type JwtSettings = z.output<typeof JwtSchema>;
+
+const count = z.int(EXPECTED.count).positive(EXPECTED.count);
+
+const LimitsSchema = z
+  .strictObject(
+    {
+      calls_per_second: z.number(EXPECTED.rate).positive(EXPECTED.rate).optional(),
+      calls_in_flight: count.optional(),
+      streams: count.optional(),
+    },
+    { error: tableError },
+  )
+  .transform((table) => ({
+    /** Calls and turns, with room for one second's worth at once. */
+    callsPerSecond: table.calls_per_second,
+    /** Calls and sessions that have not ended. */
+    callsInFlight: table.calls_in_flight,
+    /** Open streams: of workers, of calls, of who watches. */
+    streams: table.streams,
+  }));
+export type Limits = z.output<typeof LimitsSchema>;
+
+const UNLIMITED: Limits = { callsPerSecond: undefined, callsInFlight: undefined, streams: undefined };
+
+/** What each tenant and each credential may use: `[limits]`. */
+export const LimitSettingsSchema = z
+  .strictObject(
+    {
+      tenant: LimitsSchema.optional(),
+      credential: LimitsSchema.optional(),
+      tenants: z.record(z.string(), LimitsSchema, { error: tableError }).optional(),
+    },
+    { error: tableError },
+  )
+  .transform(({ tenant = UNLIMITED, credential = UNLIMITED, tenants = {} }) => ({
+    /** Of each tenant … */
+    tenant,
+    /** … but these. */
+    tenants,
+    /** Of each token, certificate, or subject of an issuer. */
+    credential,
+  }));
+export type LimitSettings = z.output<typeof LimitSettingsSchema>;

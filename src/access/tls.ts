@@ -10,6 +10,8 @@ export interface TlsFiles {
   readonly key: string;
   /** The authority that signs clients' certificates. Absent: none is asked for. */
   readonly clientAuthority?: string | undefined;
+  /** How often they are looked at for a change. TLS_RECHECK_MS if not given. */
+  readonly recheckMs?: Millis | undefined;
 }
 
 /** What the files hold. */
@@ -31,19 +33,14 @@ export interface TlsOptions {
   readonly files: TlsFiles;
   readonly clock: Clock;
   readonly observer: Observer;
-  readonly recheckMs?: Millis | undefined;
 }
 
 /**
  * Reads the files, and reads them again for as long as the engine runs: whoever renews a certificate need not know
  * of the engine. Rejects for files that cannot be read or do not fit each other; later, such files change nothing.
  */
-export async function openTls({
-  files,
-  clock,
-  observer,
-  recheckMs = TLS_RECHECK_MS,
-}: TlsOptions): Promise<Tls> {
+export async function openTls({ files, clock, observer }: TlsOptions): Promise<Tls> {
+  const { recheckMs = TLS_RECHECK_MS } = files;
   let current = await read(files);
   const listeners: ((material: TlsMaterial) => void)[] = [];
   let broken = false;

@@ -84,7 +84,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   let engine: RunningEngine;
   try {
     const { listen, http, journal, insecure, retry, resumeGraceMs, retainMs } = config;
-    const { serverTls, certificates, jwt } = config;
+    const { serverTls, certificates, jwt, limits } = config;
     engine = await createEngine({
       ...(listen === undefined ? {} : { listen }),
       ...(http === undefined ? {} : { http }),
@@ -101,6 +101,7 @@ async function serve(flags: ServeFlags): Promise<void> {
       ...(serverTls === undefined ? {} : { tls: serverTls }),
       ...(certificates === undefined ? {} : { certificates }),
       ...(jwt === undefined ? {} : { jwt }),
+      ...(limits === undefined ? {} : { limits }),
       insecure,
       telemetry: telemetryOf(config),
       observer,

@@ -340,6 +340,10 @@ export const MAX_LOCAL_SCHEMAS = 200;
 
 /** Tokens that are kept, with those that have ended; beyond it, ended ones go, the oldest first. */
 export const MAX_TOKENS = 10_000;
+/** Rates of tenants and credentials that are remembered, as long as they are not as good as new. */
+export const MAX_BUCKETS = 20_000;
+/** How old the count of a credential's calls in flight may be: they are counted over, so that none is forgotten. */
+export const IN_FLIGHT_COUNT_MS = 1_000;
 /** How often a stream whose credential has ended looks whether its worker has settled what it held. */
 export const SETTLED_RECHECK_MS = 100;
 /** Certificates, and tokens of an issuer, that are remembered with whose they are; others are looked at anew. */

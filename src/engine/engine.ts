@@ -14,6 +14,7 @@ import { createAppends } from './appends.ts';
 import { type Calls, createCalls } from './calls.ts';
 import { createDefinitions, type Definitions } from './definitions.ts';
 import { createEffects } from './effects.ts';
+import { type AskQuota, createAskQuota } from './in-flight.ts';
 import { hasNoRoom } from './journal-fault.ts';
 import { type ConversationEffects, createConversationEffects } from './loop/conversation-effects.ts';
 import { type Conversations, createConversations } from './loop/conversations.ts';
@@ -24,6 +25,7 @@ import type {
   Journal,
   Models,
   Observer,
+  Quotas,
   Random,
   Recorder,
   SessionKey,
@@ -60,6 +62,8 @@ export interface EngineOptions {
   readonly resumeGraceMs?: Millis | undefined;
   /** How long ended sessions are kept (4.12). Without it nothing is ever removed. */
   readonly retainMs?: Millis | undefined;
+  /** What tenants and credentials may use; undefined: what the engine can bear. */
+  readonly quotas?: Quotas | undefined;
   /** The journal cannot be trusted any more: the process should end, and be started again (7.4). */
   readonly failed: (error: unknown) => void;
 }
@@ -72,6 +76,8 @@ export interface Engine {
   unfinished(): Iterable<Call>;
   /** The bytes of a blob reference's uri. Reading them may throw what `refuse` knows. */
   readBlob(caller: Caller, uri: string): Promise<Outcome<AsyncIterable<Uint8Array>>>;
+  /** Whether a caller may begin one more call or turn; counts it where it may. */
+  readonly askQuota: AskQuota;
   /** What a caller is told of a fault that it met while it read a blob; undefined for what is none. */
   readonly refuse: Refuse;
   /** Takes up every unfinished session of the journal (7.2). Before workers and clients connect. */
@@ -94,6 +100,8 @@ export interface Shared {
   readonly waiting: WaitingCalls<Waiter & { readonly runner: SessionRunner }>;
   /** Set while the engine drains, or when it failed: new requests are refused with it. */
   stopping: Refusal | undefined;
+  /** Whether a caller may make one more call or turn. */
+  readonly askQuota: AskQuota;
   /** Until then unknown names may come back (4.11). */
   namesSettledAt: Instant;
 }
@@ -171,6 +179,7 @@ export function buildEngine(options: EngineOptions): Engine {
       return conversations;
     },
     refuse,
+    askQuota: createAskQuota(options.quotas, sessions, clock),
     definitions: createDefinitions(options.blobs, options.schemas),
     waiting: createWaitingCalls(),
     stopping: undefined,
@@ -240,6 +249,7 @@ export function buildEngine(options: EngineOptions): Engine {
         : accepted(chunks);
     },
     refuse,
+    askQuota: shared.askQuota,
     async recover() {
       await recoverSessions(shared, effects, loop.children, settleNames);
       retention?.start();

@@ -18,7 +18,7 @@ import type {
   Reject,
 } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { TraceOrigin } from '../core/activity.ts';
-import type { Outcome, RefusalReason } from '../core/refusal.ts';
+import type { Outcome, Refusal, RefusalReason } from '../core/refusal.ts';
 import type { GrantedRole } from '../core/rights.ts';
 import type { Instant } from '../core/time.ts';
 import type { Definition } from '../schema/definition.ts';
@@ -238,6 +238,18 @@ export interface Presented {
 /** Says who asks, for every request of either port. A promise only where a signature has to be verified. */
 export interface Credentials {
   authenticate(presented: Presented): Outcome<Identity> | Promise<Outcome<Identity>>;
+}
+
+/** What tenants and credentials may use. A refusal is RESOURCE_EXHAUSTED, and says when to try again. */
+export interface Quotas {
+  /**
+   * A call or a turn that somebody asks for.
+   *
+   * @param inFlight how many calls and sessions of the caller's tenant, or of its credential, have not ended
+   */
+  call(caller: Caller, inFlight: (of: 'tenant' | 'credential') => number): Refusal | undefined;
+  /** A stream that somebody opens; the result closes it. */
+  stream(caller: Caller): Outcome<() => void>;
 }
 
 /** What is kept of a token: never its secret. */

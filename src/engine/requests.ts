@@ -68,6 +68,8 @@ export function createRequests(shared: Shared): Calls['request'] {
     if (fault !== undefined) return refused('invalid_request', fault).refusal;
     if (!namesTool(caller, request.name)) return notNamed(request.name);
     if (shared.stopping !== undefined) return shared.stopping;
+    const overQuota = sessions.live(key) === undefined ? shared.askQuota(caller) : undefined;
+    if (overQuota !== undefined) return overQuota;
     if (sessions.live(key) !== undefined || sessions.count(key.tenant) < MAX_UNFINISHED_CALLS)
       return undefined;
     const message = `${MAX_UNFINISHED_CALLS} calls of this tenant have not ended, which is the limit`;

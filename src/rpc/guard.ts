@@ -1,35 +1,56 @@
-import type { Message } from '@bufbuild/protobuf';
+import type { DescMethod, Message } from '@bufbuild/protobuf';
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
-import { type Outcome, type Refusal, refused } from '../core/refusal.ts';
+import { accepted, type Outcome, type Refusal, refused } from '../core/refusal.ts';
 import { namesAgent, roleOf } from '../core/rights.ts';
 import { unreachable } from '../core/unreachable.ts';
 import type { Lifetime } from '../engine/ports.ts';
+import type { Duplex } from './handlers.ts';
 import { nameOf } from './invoke.ts';
 import { namedBy, type Rule, ruleOf } from './rules.ts';
 import type { Method, MethodOf, Service } from './service.ts';
 
-/** The service with its methods behind their rules. Both ports serve nothing else. */
-export function guarded(service: Service): Service {
-  return { ...service, methods: service.methods.map((method) => guard(method, ruleOf(method.desc))) };
+/** What tenants and credentials may use. */
+export interface Admission {
+  /** Whether a caller may begin a turn, or a session, now; undefined where it may. */
+  begin(caller: Caller): Refusal | undefined;
+  /** A stream that a caller opens; the result closes it. */
+  stream(caller: Caller): Outcome<() => void>;
 }
 
-function guard(method: Method, rule: Rule): Method {
+/** No bounds but those of the engine. */
+export const UNBOUNDED: Admission = { begin: () => undefined, stream: () => UNCOUNTED };
+
+const UNCOUNTED = accepted((): void => undefined);
+
+/** The service with its methods behind their rules. Both ports serve nothing else. */
+export function guarded(service: Service, admission: Admission): Service {
+  return {
+    ...service,
+    methods: service.methods.map((method) => guard(method, ruleOf(method.desc), admission)),
+  };
+}
+
+function guard(method: Method, rule: Rule, admission: Admission): Method {
   switch (method.kind) {
     case 'unary':
-      return { ...method, handle: guardUnary(method, rule) };
+      return { ...method, handle: guardUnary(method, rule, admission) };
     case 'server_streaming':
-      return { ...method, handle: guardServerStream(method, rule) };
+      return { ...method, handle: guardServerStream(method, rule, admission) };
     case 'bidi_streaming':
-      return { ...method, handle: guardBidi(method, rule) };
+      return { ...method, handle: guardBidi(method, rule, admission) };
     default:
       return unreachable(method);
   }
 }
 
-function guardUnary({ desc, handle }: MethodOf<'unary'>, rule: Rule): MethodOf<'unary'>['handle'] {
+function guardUnary(
+  { desc, handle }: MethodOf<'unary'>,
+  rule: Rule,
+  admission: Admission,
+): MethodOf<'unary'>['handle'] {
   return async (request, context) => {
     const { caller, lifetime } = context;
-    const refusal = rightsFault(nameOf(desc), rule, caller) ?? agentFault(caller, request);
+    const refusal = faultOf(desc, rule, caller, request, admission);
     if (refusal !== undefined) return { ok: false, refusal };
     return whileGood(lifetime, handle(request, context));
   };
@@ -37,17 +58,24 @@ function guardUnary({ desc, handle }: MethodOf<'unary'>, rule: Rule): MethodOf<'
 
 type ServerStream = MethodOf<'server_streaming'>;
 
-function guardServerStream({ desc, handle }: ServerStream, rule: Rule): ServerStream['handle'] {
+function guardServerStream(
+  { desc, handle }: ServerStream,
+  rule: Rule,
+  admission: Admission,
+): ServerStream['handle'] {
   return async (request, out, context) => {
     const { caller, lifetime } = context;
-    const refusal = rightsFault(nameOf(desc), rule, caller) ?? agentFault(caller, request);
+    const refusal = faultOf(desc, rule, caller, request, admission);
     if (refusal !== undefined) return { ok: false, refusal };
-    if (lifetime === undefined) return handle(request, out, context);
+    const opened = admission.stream(caller);
+    if (!opened.ok) return opened;
+    if (lifetime === undefined) return handle(request, out, context).finally(opened.value);
     // The handler stops with its credential, as it would with its reader.
     const over = new AbortController();
     const signal = AbortSignal.any([context.signal, over.signal]);
     const outcome = await whileGood(lifetime, handle(request, out, { ...context, signal }));
     over.abort();
+    opened.value();
     return outcome;
   };
 }
@@ -56,12 +84,45 @@ function guardServerStream({ desc, handle }: ServerStream, rule: Rule): ServerSt
 function guardBidi(
   { desc, handle }: MethodOf<'bidi_streaming'>,
   rule: Rule,
+  admission: Admission,
 ): MethodOf<'bidi_streaming'>['handle'] {
   return (duplex, context) => {
     const refusal = rightsFault(nameOf(desc), rule, context.caller);
-    if (refusal === undefined) handle(duplex, context);
-    else duplex.end(refusal);
+    if (refusal !== undefined) {
+      duplex.end(refusal);
+      return;
+    }
+    const opened = admission.stream(context.caller);
+    if (!opened.ok) duplex.end(opened.refusal);
+    else handle(opened === UNCOUNTED ? duplex : closing(duplex, opened.value), context);
   };
+}
+
+/** Hears of the end of a stream, whichever side ends it. */
+function closing(duplex: Duplex<Message, Message>, closed: () => void): Duplex<Message, Message> {
+  return {
+    ...duplex,
+    onGone: (gone) =>
+      duplex.onGone((reason) => {
+        closed();
+        gone(reason);
+      }),
+    end(refusal) {
+      closed();
+      duplex.end(refusal);
+    },
+  };
+}
+
+function faultOf(
+  desc: DescMethod,
+  rule: Rule,
+  caller: Caller,
+  request: Message,
+  admission: Admission,
+): Refusal | undefined {
+  const fault = rightsFault(nameOf(desc), rule, caller) ?? agentFault(caller, request);
+  return fault ?? (rule.begins ? admission.begin(caller) : undefined);
 }
 
 /** Why a caller may not call a method at all; undefined where it may. */

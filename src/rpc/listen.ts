@@ -5,7 +5,7 @@ import type { Credentials, Observer } from '../engine/ports.ts';
 import { type Address, formatAddress, parseAddress } from './address.ts';
 import { NO_CREDENTIALS } from './authenticate.ts';
 import { openGrpcPort } from './grpc/server.ts';
-import { guarded } from './guard.ts';
+import { type Admission, guarded, UNBOUNDED } from './guard.ts';
 import type { McpEndpoint } from './http/mcp-route.ts';
 import { openHttpPort } from './http/server.ts';
 import type { Serving } from './invoke.ts';
@@ -24,6 +24,8 @@ export interface ListenOptions {
   readonly mcp?: McpEndpoint | undefined;
   /** Says who asks. Left out: nobody is asked (9.1). */
   readonly credentials?: Credentials;
+  /** Left out: as much as the engine can bear. */
+  readonly admission?: Admission | undefined;
   /** Left out: plain text. */
   readonly tls?: Tls | undefined;
 }
@@ -44,8 +46,8 @@ export interface Listening {
 
 /** Serves the services. Rejects with an Error for the operator where an address is unreadable or taken. */
 export async function listen(options: ListenOptions): Promise<Listening> {
-  const { grpc, http, observer, mcp, credentials = NO_CREDENTIALS, tls } = options;
-  const services = options.services.map(guarded);
+  const { grpc, http, observer, mcp, credentials = NO_CREDENTIALS, admission = UNBOUNDED, tls } = options;
+  const services = options.services.map((service) => guarded(service, admission));
   const addresses = { grpc: parsed(grpc), http: http === undefined ? undefined : parsed(http) };
   const requests = createOpenRequests();
   const serving: Serving = { observer, requests, mcp, credentials, tls };

@@ -8,6 +8,8 @@ import type { Role } from '../core/rights.ts';
 /** Who may call a method (9.2). Which of the tenant's things they then see is for its handler (9.3). */
 export interface Rule {
   readonly roles: ReadonlySet<Role>;
+  /** It begins work that is limited as calls are. Calls themselves are counted where they are made: a stream has many. */
+  readonly begins?: boolean;
 }
 
 const rule = (...roles: Role[]): Rule => ({ roles: new Set(roles) });
@@ -15,6 +17,7 @@ const rule = (...roles: Role[]): Rule => ({ roles: new Set(roles) });
 // Anonymous callers exist only where nobody is asked (9.1). They may everything but decide who is asked from then on.
 /** Also whom the MCP gateway serves, which is no method of a contract. */
 export const CALLERS = rule('anonymous', 'client', 'operator');
+const BEGINNERS: Rule = { ...CALLERS, begins: true };
 const WORKERS = rule('anonymous', 'worker');
 const EVERYBODY_OF_THE_TENANT = rule('anonymous', 'worker', 'client', 'operator');
 const OPERATORS = rule('operator', 'administrator');
@@ -38,11 +41,11 @@ const TOOL_RULES: Rules<typeof ToolService> = {
 };
 
 const SESSION_RULES: Rules<typeof SessionService> = {
-  createSession: CALLERS,
+  createSession: BEGINNERS,
   getSession: CALLERS,
   listSessions: CALLERS,
-  startTurn: CALLERS,
-  runTurn: CALLERS,
+  startTurn: BEGINNERS,
+  runTurn: BEGINNERS,
   watchSession: CALLERS,
   getTurn: CALLERS,
   resumeInterrupt: CALLERS,
