@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import type { Inspection } from '../connectors/inspection.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError, reportWarning } from './command-error.ts';
 import { configured } from './connection.ts';
 import { connectorOptions } from './connector-options.ts';
 import { EXIT } from './exit-code.ts';
@@ -167,7 +167,7 @@ async function logIn(id: string, flags: ConnectorsFlags): Promise<void> {
 }
 
 async function read({ config: file, journal }: ConnectorsFlags): Promise<Config> {
-  return configured({ file, flags: { journal } });
+  return configured({ file, flags: { journal } }, (warning) => reportWarning(warning, false));
 }
 
 async function choose(id: string, flags: ConnectorsFlags): Promise<Chosen> {
