@@ -7,12 +7,11 @@ await using client = createClient(address === undefined ? {} : { address });
 const { sessions } = client;
 const { sessionId } = await sessions.create('folder');
 
-const terminal = createInterface({ input: process.stdin, output: process.stdout, prompt: '> ' });
-const lines = terminal[Symbol.asyncIterator]();
-terminal.prompt();
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+process.stdout.write('> ');
 for (let line = await lines.next(); !line.done; line = await lines.next()) {
   if (line.value.trim() !== '') await take(line.value);
-  terminal.prompt();
+  process.stdout.write('> ');
 }
 
 async function take(text: string): Promise<void> {
@@ -26,7 +25,7 @@ async function take(text: string): Promise<void> {
   });
   for await (const event of turn) {
     if (event.kind === 'text') process.stdout.write(event.text);
-    if (event.kind === 'tool.call.requested') console.log(`[${event.data.name} ${event.data.arguments}]`);
+    if (event.kind === 'tool.call.requested') console.log(`[${event.data.name}]`);
     if (event.kind === 'turn.ended') console.log();
   }
 }

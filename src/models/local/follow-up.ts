@@ -4,6 +4,7 @@ import type { KnownTool } from './known-tool.ts';
 import type { Mention } from './mention.ts';
 import { rankTools } from './rank.ts';
 import { mentionsIn } from './read-clause.ts';
+import { deedOf } from './synonyms.ts';
 
 /** The clauses of the goal. One that names no tool goes on with what was asked before: "and in Lima?" */
 export function clausesToServe(
@@ -15,7 +16,8 @@ export function clausesToServe(
   const named = (list: readonly Clause[]): boolean =>
     list.some((clause) => rankTools(clause, tools).length > 0);
   const words = clauses.flatMap(({ tokens }) => tokens.filter(({ kind }) => kind !== 'mark'));
-  if (named(clauses) || words.length > MAX_FOLLOW_UP_WORDS) return clauses;
+  const isOwn = words.length > MAX_FOLLOW_UP_WORDS || (!FOLLOW_UP.test(goal) && asksByItself(clauses));
+  if (named(clauses) || isOwn) return clauses;
   const before = earlierGoals.find((earlier) => named(clausesOf(earlier, verbs)));
   if (before === undefined) return clauses;
   // What is new stands in the place of what is like it in the earlier words.
@@ -25,6 +27,17 @@ export function clausesToServe(
 
 /** "What about" says nothing but that more comes. */
 const FOLLOW_UP = /^(?:and |or |now |also |what about |how about |what of )+/i;
+
+/** A verb or a question of its own is no continuation, even if no tool is there for it: "Tell me a joke". */
+function asksByItself(clauses: readonly Clause[]): boolean {
+  return clauses.some(({ tokens: [first] }) => {
+    if (first?.kind !== 'word') return false;
+    return (
+      deedOf(first.stem) !== undefined ||
+      /^(?:what|who|when|where|which|why|how|is|are|do|does|can)$/i.test(first.text)
+    );
+  });
+}
 
 /** The earlier words without the values of the kinds that the new ones hold. */
 function withoutLike(

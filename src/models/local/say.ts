@@ -52,7 +52,8 @@ function sayCall(
   if (outcome === undefined) return `${name} has not answered${subject === '' ? '' : ` for ${subject}`}.`;
   if (outcome.kind === 'error') {
     const effect = outcome.mayHaveTakenEffect ? ' It may have taken effect all the same.' : '';
-    return `${name} failed${subject === '' ? '' : ` for ${subject}`}: ${ended(cut(outcome.message))}${effect}`;
+    const how = outcome.code === 'denied' ? 'did not run' : 'failed';
+    return `${name} ${how}${subject === '' ? '' : ` for ${subject}`}: ${ended(cut(outcome.message))}${effect}`;
   }
   const { value, text } = outcome;
   const said = typeof value === 'string' ? cut(text.trim()) : phrase(value);

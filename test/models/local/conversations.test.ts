@@ -198,6 +198,13 @@ const TABLE: readonly Row[] = [
     says: ['secret of c.md', 'secret of d.md'],
   },
   {
+    title: 'takes another wish for another wish, though no tool is there for it',
+    tools: files,
+    said: ['Read a.md', 'Tell me a joke'],
+    steps: [['read_file {"path":"a.md"}']],
+    says: ['I have no tool for "Tell me a joke"'],
+  },
+  {
     title: 'takes the answer to its own question',
     tools: files,
     said: ['Read a file', 'secret.txt'],
