@@ -1,5 +1,5 @@
+import type { ConnectorSettings, SecretReference } from '../config/connectors.ts';
 import { readSecret } from '../config.ts';
-import type { ConnectorSettings, SecretReference } from '../connector-settings.ts';
 
 /** The settings of an MCP server as an engine takes them: with ways to its credentials in place of their places. */
 export function connectorOptions(settings: ConnectorSettings) {

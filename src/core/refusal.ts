@@ -19,20 +19,20 @@ export type RefusalReason =
   | 'issuer_unavailable'
   | 'call_not_found'
   | 'blob_not_found'
+  | 'token_not_found'
   | 'session_not_found'
   | 'turn_not_found'
   | 'interrupt_not_found'
   /** No worker binds the agent, the deployment does not configure it, and the request brings no configuration. */
   | 'agent_not_found'
+  /** The call id names another call: other name, or other argument bytes (4.12). */
+  | 'call_id_conflict'
   /** The session id names another session: other agent, or other owner. */
   | 'session_id_conflict'
   /** A turn runs; this one may be queued (6.14). */
   | 'turn_already_active'
   /** The model cannot be called as the engine is configured. */
   | 'model_unavailable'
-  | 'token_not_found'
-  /** The call id names another call: other name, or other argument bytes (4.12). */
-  | 'call_id_conflict'
   /** The call is neither open nor dispatched, or its attempt is another one (4.9). */
   | 'call_not_open'
   /** The caller's credential does not give it this right (9.2), or the call waits for somebody else (4.9). */

@@ -1,6 +1,6 @@
 /** The settings of an MCP server: a table `[connectors.ID]` of the configuration's file. */
 import { z } from 'zod';
-import { MAX_IN_FLIGHT } from './core/limits.ts';
+import { MAX_IN_FLIGHT } from '../core/limits.ts';
 
 const EXPECTED = {
   text: 'a text that is not empty',
