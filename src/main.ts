@@ -2,23 +2,20 @@
  * The composition root: builds an engine from its parts, listens, and drains. Nothing else wires anything.
  * Published as `spindle/engine`.
  */
-import { randomBytes } from 'node:crypto';
-import { dirname, join } from 'node:path';
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { AgentConfigSchema } from '../gen/spindle/v1/agent_pb.ts';
 import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
 import { type Access, type AccessSettings, openAccess } from './access/access.ts';
-import { ADMINISTRATOR_FILE, administratorToken } from './access/secret.ts';
+import { administratorToken } from './access/secret.ts';
 import type { ConnectorPorts } from './connectors/connector.ts';
 import type { ConnectorSet } from './connectors/connectors.ts';
 import { joinWorkers } from './connectors/joined-workers.ts';
 import { type ConnectorOptions, connectorIdFault } from './connectors/options.ts';
 import { MAX_TIMER_MS, RETAIN_MS, SHUTDOWN_GRACE_MS } from './core/limits.ts';
 import { buildEngine } from './engine/engine.ts';
-import type { Blobs, Clock, Journal, Observer, TokenStore } from './engine/ports.ts';
+import type { Clock, Observer } from './engine/ports.ts';
 import { type CatalogWatch, createCatalogWatch } from './gateway/catalog-watch.ts';
 import { lazyGateway } from './gateway/lazy-gateway.ts';
-import { parseJournalUrl } from './journal/url.ts';
 import { openBuiltIn } from './models/built-in.ts';
 import type { ModelProvider } from './models/model-provider.ts';
 import { createModels } from './models/models.ts';
@@ -31,6 +28,8 @@ import { toolService } from './rpc/tool-service.ts';
 import { workerService } from './rpc/worker-service.ts';
 import { createSchemas } from './schema/schemas.ts';
 import { VERSION } from './sdk/version.ts';
+import { StartError, startErrorOf } from './start-error.ts';
+import { openStore } from './store.ts';
 import { systemClock, systemRandom } from './system.ts';
 import type { LogOptions } from './telemetry/log.ts';
 import type { Telemetry, TelemetryOptions } from './telemetry/telemetry.ts';
@@ -40,6 +39,7 @@ import { workersStanding } from './workers/standing.ts';
 import { createWorkerStreams } from './workers/streams.ts';
 
 export type { ConnectorAuth, ConnectorOptions, ConnectorTransport, Secret } from './connectors/options.ts';
+export { StartError };
 
 export interface EngineOptions extends AccessSettings {
   /** HOST:PORT of the gRPC port, for workers and services. Port 0 lets the system choose. Default 127.0.0.1:7433. */
@@ -91,18 +91,6 @@ export interface RunningEngine {
   readonly failed: Promise<Error>;
   /** Takes no more calls, gives running ones this long, in milliseconds, and closes. */
   stop(graceMs?: number): Promise<void>;
-}
-
-/** Why an engine did not start. The message says what to do. */
-export class StartError extends Error {
-  override readonly name = 'StartError';
-  /** An option cannot be used; an address cannot be listened on; the journal cannot be opened. */
-  readonly kind: 'option' | 'address' | 'journal';
-
-  constructor(kind: StartError['kind'], message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.kind = kind;
-  }
 }
 
 export const DEFAULT_LISTEN = '127.0.0.1:7433';
@@ -322,76 +310,3 @@ function checkExposure(
   }
   observer.report('warn', 'insecure_listen', { address, hint: exposure.lacks });
 }
-
-/** Rethrows what a part said, as the reason why the engine does not start. */
-function startErrorOf(kind: StartError['kind']): (error: unknown) => never {
-  return (error) => {
-    if (error instanceof StartError) throw error;
-    throw new StartError(kind, error instanceof Error ? error.message : String(error), { cause: error });
-  };
-}
-
-interface Store {
-  readonly journal: Journal;
-  readonly blobs: Blobs;
-  /** Makes resume tokens that an engine on the same data accepts after a restart (5.8). */
-  readonly secret: Uint8Array;
-  /** The folder for what is kept about connectors; undefined where nothing is kept. */
-  readonly connectors: string | undefined;
-  readonly tokens: TokenStore;
-  /** What administrators present; on disk, so that whoever reads the journal may say who connects. */
-  readonly administratorKey: Uint8Array;
-  close(): Promise<void>;
-}
-
-/** What is kept, in memory or in a folder. SQLite and its thread are loaded only where they are used. */
-async function openStore(url: string, observer: Observer, { now }: Clock): Promise<Store> {
-  const parsed = parseJournalUrl(url);
-  if (!parsed.ok) throw new StartError('option', parsed.reason);
-  const place = parsed.url;
-  if (place.kind === 'memory') {
-    const { createMemoryJournal } = await import('./journal/memory.ts');
-    const { createMemoryBlobs } = await import('./journal/memory-blobs.ts');
-    const { createMemoryTokens } = await import('./journal/memory-tokens.ts');
-    return closable({
-      journal: createMemoryJournal(),
-      blobs: createMemoryBlobs({ now }),
-      secret: randomBytes(SECRET_BYTES),
-      tokens: createMemoryTokens(),
-      administratorKey: randomBytes(SECRET_BYTES),
-      connectors: undefined,
-    });
-  }
-  const { openSqliteJournal } = await import('./journal/sqlite.ts');
-  const { openFileBlobs } = await import('./journal/file-blobs.ts');
-  const { rejectEmptied } = await import('./journal/emptied.ts');
-  const blobsDirectory = join(dirname(place.path), 'blobs');
-  const keyFile = join(dirname(place.path), 'resume.key');
-  await rejectEmptied(place.path, [blobsDirectory, keyFile]);
-  const journal = await openSqliteJournal({ path: place.path, observer });
-  try {
-    const { keptSecret } = await import('./journal/kept-secret.ts');
-    const blobs = await openFileBlobs({ directory: blobsDirectory, now });
-    const secret = await keptSecret(keyFile, randomBytes(SECRET_BYTES));
-    const administratorFile = join(dirname(place.path), ADMINISTRATOR_FILE);
-    const administratorKey = await keptSecret(administratorFile, randomBytes(SECRET_BYTES));
-    const connectors = join(dirname(place.path), 'connectors');
-    return closable({ journal, blobs, secret, tokens: journal.tokens, administratorKey, connectors });
-  } catch (error) {
-    await journal.close();
-    throw error;
-  }
-}
-
-function closable(store: Omit<Store, 'close'>): Store {
-  const { journal, blobs } = store;
-  return {
-    ...store,
-    async close() {
-      await journal.close();
-      await blobs.close();
-    },
-  };
-}
-
-const SECRET_BYTES = 32;

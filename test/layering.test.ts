@@ -20,6 +20,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: ['sdk', 'config'],
   config: ['core', 'gen', 'access/settings'],
   administration: ['access', 'core', 'engine/ports', 'journal', 'system'],
+  'start-error': [],
+  store: ['access', 'engine/ports', 'journal', 'start-error'],
   system: ['core', 'engine/ports'],
   main: ['*'],
 };
