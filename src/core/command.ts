@@ -259,6 +259,8 @@ export interface RequestModel extends Timed {
   readonly policy: Policy;
   readonly historyRepairs: readonly string[];
   readonly toolsLeftOut: readonly string[];
+  /** Sources of tools that could not be reached, for the model too (6.15). */
+  readonly toolsUnavailable: readonly string[];
   /** Ends the call at once: nobody can make it. */
   readonly unservable: Failure | undefined;
 }

@@ -118,6 +118,8 @@ export interface ModelCallInFlight {
   readonly action: ModelCallAction;
   readonly model: string;
   readonly toolSetDigest: string;
+  /** What the model is told about tools that are away. */
+  readonly toolsUnavailable: readonly string[];
   readonly policy: Policy;
   readonly requestedAt: Instant;
   /** The attempt that waits or runs. */

@@ -71,7 +71,7 @@ function evolveKind(session: Session, before: Conversation, event: SessionEvent,
         model: { kind: 'due', iteration: kind.value.iteration, action: turn.nextModelCall },
       }));
     case 'modelCallRequested': {
-      const { callId, model, policy, toolSetDigest } = kind.value;
+      const { callId, model, policy, toolSetDigest, toolsUnavailable } = kind.value;
       return withTurn(before, (turn) => ({
         ...turn,
         toolSetDigest,
@@ -81,6 +81,7 @@ function evolveKind(session: Session, before: Conversation, event: SessionEvent,
             callId,
             model,
             toolSetDigest,
+            toolsUnavailable,
             iteration: turn.iterations,
             action: turn.nextModelCall,
             policy: policyOf(policy),

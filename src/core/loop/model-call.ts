@@ -42,7 +42,8 @@ export const MODEL_POLICY: Policy = {
 export function decideModelRequest({ conversation }: Session, command: RequestModel): Ruling {
   const model = conversation?.turn?.model;
   if (model?.kind !== 'due' || model.iteration !== command.iteration) return NOTHING;
-  const { callId, toolNames, toolSetDigest, historyRepairs, toolsLeftOut, policy } = command;
+  const { callId, toolNames, toolSetDigest, historyRepairs, toolsLeftOut, toolsUnavailable, policy } =
+    command;
   const value = create(ModelCallRequestedSchema, {
     callId,
     model: command.model,
@@ -51,6 +52,7 @@ export function decideModelRequest({ conversation }: Session, command: RequestMo
     policy: policyMessage(policy),
     historyRepairs: [...historyRepairs],
     toolsLeftOut: [...toolsLeftOut],
+    toolsUnavailable: [...toolsUnavailable],
   });
   const requested: Draft = { kind: { case: 'modelCallRequested', value } };
   if (command.unservable === undefined) return happened(requested);

@@ -4,6 +4,7 @@ import { type RepairedHistory, repairHistory } from '../history.ts';
 import type { CallOutcome } from '../paired-calls.ts';
 import type { Session } from '../session.ts';
 import { callsIn, resultsIn, textMessage } from './messages.ts';
+import { modelCallOf } from './model-call.ts';
 
 /**
  * The messages of the model call that is due or under way: the instructions, then the conversation, or what the
@@ -18,7 +19,9 @@ export function requestHistory(session: Session): RepairedHistory {
     if (phase.kind === 'finished') outcomes.set(callId, phase.end.outcome);
   }
   const { messages: repaired, repairs } = repairHistory(inCallOrder(messages), outcomes);
-  return { messages: withInstructions(repaired, conversation?.agent?.system ?? ''), repairs };
+  const away = modelCallOf(session)?.toolsUnavailable ?? [];
+  const system = [conversation?.agent?.system ?? '', ...away].filter((text) => text !== '').join('\n\n');
+  return { messages: withInstructions(repaired, system), repairs };
 }
 
 /** Results stand in the log as the calls ended; a model reads them in the order of its calls (6.1). */

@@ -22,6 +22,8 @@ export interface ToolBox {
   readonly own: readonly Definition[];
   /** What the configuration names and is not there, and why, one sentence each. */
   readonly leftOut: readonly string[];
+  /** Sources of tools that could not be reached; the turn goes on without them (6.15). */
+  readonly unavailable: readonly string[];
   /** Globs over the catalog that match nothing; shortly after a start their workers may still come back. */
   readonly unmatched: readonly string[];
 }
@@ -69,6 +71,7 @@ export async function assemble(options: AssemblyOptions, place: AssemblyPlace): 
       ...unmatched.map((glob) => `No tool of the catalog matches ${glob}.`),
       ...faults,
     ],
+    unavailable: box.unavailable,
     unmatched,
   };
 }
@@ -92,7 +95,7 @@ async function addConnector(
     return;
   }
   if (listed.kind === 'failed') {
-    box.leftOut.push(`The tools of connector ${connectorId} are not there: ${listed.reason}`);
+    box.unavailable.push(`The tools of ${connectorId} are not available at the moment: ${listed.reason}`);
     return;
   }
   for (const tool of listed.tools) {
@@ -114,6 +117,7 @@ function admits(use: ConnectorUse, { serverName, definition }: ConnectorTool): b
 interface Box {
   readonly tools: AgentTool[];
   readonly leftOut: string[];
+  readonly unavailable: string[];
   /** A tool of the configuration, or why it cannot be used. */
   declare(defined: Definition | string, name: string, source: string): void;
   /** @param again the same tool may come a second time without being a collision: two globs match it */
@@ -125,6 +129,7 @@ function createBox(agent: AgentConfig): Box {
   const box: Box = {
     tools: [],
     leftOut: [],
+    unavailable: [],
     declare(defined, name, source) {
       if (typeof defined === 'string') box.leftOut.push(`${name} of ${source} cannot be used: ${defined}`);
       else box.add(defined, source, false);

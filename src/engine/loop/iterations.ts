@@ -52,7 +52,8 @@ export function createIterations(shared: Shared): Iterations {
 
   const toolBox = async (runner: SessionRunner): Promise<ToolBox> => {
     const { conversation } = runner.session;
-    if (conversation?.agent === undefined) return { tools: [], own: [], leftOut: [], unmatched: [] };
+    if (conversation?.agent === undefined)
+      return { tools: [], own: [], leftOut: [], unavailable: [], unmatched: [] };
     const { agent, turn } = conversation;
     const { connectors } = options;
     return assemble({ workers, connectors, define }, { ...runner.key, agent, turn });
@@ -112,6 +113,7 @@ export function createIterations(shared: Shared): Iterations {
       ),
       historyRepairs: requestHistory(session).repairs,
       toolsLeftOut: [...box.leftOut, ...left].slice(0, MAX_TOOLS_PER_AGENT),
+      toolsUnavailable: box.unavailable,
       unservable: fault === undefined ? undefined : failure('refused', fault),
     });
   };
@@ -137,6 +139,7 @@ export function createIterations(shared: Shared): Iterations {
         policy: MODEL_POLICY,
         historyRepairs: [],
         toolsLeftOut: [],
+        toolsUnavailable: [],
         unservable: undefined,
         ...facts,
       },
