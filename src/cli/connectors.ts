@@ -166,8 +166,8 @@ async function logIn(id: string, flags: ConnectorsFlags): Promise<void> {
   remark(`Logged in. The engine takes the tokens with its next try.`);
 }
 
-async function read({ config: file, journal }: ConnectorsFlags): Promise<Config> {
-  return configured({ file, flags: { journal } }, (warning) => reportWarning(warning, false));
+async function read({ config: file, journal, json = false }: ConnectorsFlags): Promise<Config> {
+  return configured({ file, flags: { journal } }, (warning) => reportWarning(warning, json));
 }
 
 async function choose(id: string, flags: ConnectorsFlags): Promise<Chosen> {

@@ -1,6 +1,10 @@
 import type { Command } from 'commander';
-import { reportWarning } from './command-error.ts';
-import { addConnectionOptions, type ConnectionFlags, configured } from './connection.ts';
+import {
+  addConnectionOptions,
+  type ConnectionFlags,
+  configuredConnection,
+  connectOptionsOf,
+} from './connection.ts';
 
 const HELP = `
 Speaks MCP on standard input and output, for clients that start their servers
@@ -22,13 +26,13 @@ export function defineMcp(command: Command): void {
     .action(mcp);
 }
 
-async function mcp({ address: flag, config: file }: ConnectionFlags): Promise<void> {
-  const config = configured({ file, flags: { address: flag } }, (warning) => reportWarning(warning, false));
-  const { createClient, DEFAULT_ADDRESS } = await import('../sdk/index.ts');
+async function mcp(flags: ConnectionFlags): Promise<void> {
+  const options = connectOptionsOf(configuredConnection(flags));
+  const { createClient } = await import('../sdk/index.ts');
   const { clientSource } = await import('../gateway/client-source.ts');
   const { serveStdio } = await import('../gateway/stdio-gateway.ts');
   const { VERSION } = await import('../sdk/version.ts');
-  await using client = createClient({ address: config.address ?? DEFAULT_ADDRESS });
+  await using client = createClient(options);
   await serveStdio({
     input: process.stdin,
     output: process.stdout,
