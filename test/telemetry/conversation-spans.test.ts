@@ -5,8 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { type SessionEvent, SessionEventSchema } from '../../gen/spindle/v1/event_pb.ts';
 import { activityName, originOfTurn } from '../../src/core/activity.ts';
 import { timestamp } from '../../src/core/time.ts';
-import type { Recorder } from '../../src/engine/ports.ts';
-import { createRecorder } from '../../src/telemetry/recorder.ts';
+import { type ActivityRecorder, createRecorder } from '../../src/telemetry/recorder.ts';
 import { createSpans, type FinishedSpan } from '../../src/telemetry/spans.ts';
 import { waterfallOf } from '../../src/telemetry/waterfall.ts';
 import { type AgentInit, loopWorld, SESSION, TURN, textResult } from '../engine/loop/loop-world.ts';
@@ -17,7 +16,7 @@ const TOOL = { name: 'weather', description: 'The weather of a city.', inputSche
 const HELLO = { instanceId: 'w', streamNumber: 1, workerName: 'billing', tools: [{ tool: TOOL }] };
 
 /** A recorder, and the spans that it made. */
-function recording(): { readonly recorder: Recorder; readonly spans: readonly FinishedSpan[] } {
+function recording(): { readonly recorder: ActivityRecorder; readonly spans: readonly FinishedSpan[] } {
   const spans: FinishedSpan[] = [];
   const sink = createSpans({
     sampler: new AlwaysOnSampler(),
