@@ -31,6 +31,7 @@ import { VERSION } from './sdk/version.ts';
 import { StartError, startErrorOf } from './start-error.ts';
 import { openStore } from './store.ts';
 import { systemClock, systemRandom } from './system.ts';
+import { withCallLog } from './telemetry/call-log.ts';
 import type { LogOptions } from './telemetry/log.ts';
 import type { Telemetry, TelemetryOptions } from './telemetry/telemetry.ts';
 import { createRegistry } from './workers/registry.ts';
@@ -170,7 +171,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     if (metrics !== undefined) checkExposure(metrics, NOBODY_ASKED, options.insecure ?? false, observer);
     const engine = buildEngine({
       journal: telemetry?.measured(store.journal) ?? store.journal,
-      recorder: telemetry?.recorder,
+      recorder: withCallLog(observer, telemetry?.recorder),
       blobs: store.blobs,
       clock,
       random,

@@ -14,6 +14,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from call import Answer, Call, Handler, Tool, ToolError, text
 from spindle.v1 import action_pb2, result_pb2, retry_pb2, tool_pb2
+from tracing import export_spans
 from worker_stream import Refused, Worker
 
 PIXEL = base64.b64decode(
@@ -139,6 +140,7 @@ TOOLS = (
 
 
 async def main() -> None:
+    export_spans()
     address = os.environ.get("SPINDLE_ADDRESS", "127.0.0.1:7433")
     worker = Worker(address, "example-python", TOOLS)
     loop = asyncio.get_running_loop()

@@ -13,10 +13,11 @@ from functools import partial
 import grpc
 import grpc.aio
 
-from call import Answer, Call, Tool, answer_of, handle, utf8
+from call import Answer, Call, Tool, answer_of, utf8
 from connection import CHANNEL_OPTIONS, Connection, now, seconds
 from outbox import WorkerFrame
 from spindle.v1 import progress_pb2, worker_service_pb2 as pb, worker_service_pb2_grpc
+from tracing import traced
 
 log = logging.getLogger(__name__)
 
@@ -183,7 +184,7 @@ class Worker:
             self._send(WorkerFrame(reject=pb.Reject(lease_token=token, reason=reason)))
             return
         call = Call(dispatch, execute, partial(self._report, token))
-        task = asyncio.create_task(handle(tool, call), name=execute.name)
+        task = asyncio.create_task(traced(tool, call), name=execute.name)
         lease = self._leases[token] = Lease(task)
         # Called however the task ends, even if it was cancelled before its first step.
         task.add_done_callback(partial(self._answer, token, lease))

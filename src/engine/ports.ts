@@ -20,6 +20,7 @@ import type {
 import type { TraceOrigin } from '../core/activity.ts';
 import type { Outcome, Refusal, RefusalReason } from '../core/refusal.ts';
 import type { GrantedRole } from '../core/rights.ts';
+import type { Session } from '../core/session.ts';
 import type { Instant } from '../core/time.ts';
 import type { Definition } from '../schema/definition.ts';
 
@@ -481,23 +482,24 @@ export interface RefusedRequest {
   readonly at: Instant;
 }
 
-/** Hears what became durable, in order, for spans and metrics (8). It must neither throw nor wait. */
+/** Hears what became durable, in order, for spans, metrics and the log (8). It must neither throw nor wait. */
 export interface Recorder {
-  recorded(key: SessionKey, events: readonly SessionEvent[]): void;
+  /** @param session as it is after the events */
+  recorded(key: SessionKey, events: readonly SessionEvent[], session: Session): void;
   /** The log of a session that is taken into memory: it tells what still lasts. */
-  replayed(key: SessionKey, events: readonly SessionEvent[]): void;
+  readonly replayed?: (key: SessionKey, events: readonly SessionEvent[]) => void;
   /** The session is not in memory any more; before its next event its whole log is replayed, or it is new. */
-  dropped(key: SessionKey): void;
-  refused(request: RefusedRequest): void;
+  readonly dropped?: (key: SessionKey) => void;
+  readonly refused?: (request: RefusedRequest) => void;
   /**
    * The trace context for whoever does the work of an activity (core/activity.ts), which is the parent of theirs
-   * (8.2). Without traces it is the caller's own.
+   * (8.2). Without this it is the caller's own.
    *
    * @param origin of the session's direct call, or of its running turn
    */
-  contextOf(
+  readonly contextOf?: (
     key: SessionKey,
     origin: () => TraceOrigin,
     activityName: string,
-  ): Readonly<Record<string, string>>;
+  ) => Readonly<Record<string, string>>;
 }

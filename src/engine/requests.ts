@@ -58,7 +58,7 @@ export function createRequests(shared: Shared): Calls['request'] {
   const refuse = ({ command, key, watcher }: Refused, refusal: Refusal): void => {
     const { name: toolName, callId, traceContext } = command;
     const { reason } = refusal;
-    recorder?.refused({ tenant: key.tenant, toolName, callId, traceContext, reason, at: clock.now() });
+    recorder?.refused?.({ tenant: key.tenant, toolName, callId, traceContext, reason, at: clock.now() });
     watcher.lost(refusal);
   };
 

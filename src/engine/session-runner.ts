@@ -247,7 +247,7 @@ export class SessionRunner implements Sleeper {
   ): void {
     this.#appending = false;
     this.session = session;
-    this.#options.recorder?.recorded(this.key, events);
+    this.#options.recorder?.recorded(this.key, events, session);
     if (this.#watchers.length > 0) this.#announce(events);
     for (const follower of this.#followers) follower.events(events, session);
     replyAll(letters, outcomes);

@@ -57,7 +57,7 @@ export function createSessions({ journal, recorder, runner: runnerOptions }: Ses
     const runners = tenants.get(tenant);
     if (runners?.get(sessionId) !== runner) return;
     runners.delete(sessionId);
-    recorder?.dropped(runner.key);
+    recorder?.dropped?.(runner.key);
     if (runners.size === 0) tenants.delete(tenant);
   };
 
@@ -66,7 +66,7 @@ export function createSessions({ journal, recorder, runner: runnerOptions }: Ses
     const events: SessionEvent[] = [];
     for await (const event of journal.read(key, 0)) {
       session = evolve(session, event);
-      if (recorder !== undefined) events.push(event);
+      if (recorder?.replayed !== undefined) events.push(event);
     }
     return session.sequence === 0 ? undefined : { session, events };
   };
@@ -89,7 +89,7 @@ export function createSessions({ journal, recorder, runner: runnerOptions }: Ses
       const runner = live(key);
       if (runner !== undefined) return runner;
       if (loaded === undefined) return undefined;
-      recorder?.replayed(key, loaded.events);
+      recorder?.replayed?.(key, loaded.events);
       return add(key, headOf(loaded.session), loaded.session);
     },
     async read(key) {

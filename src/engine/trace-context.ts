@@ -21,7 +21,7 @@ export function traceContextFor(
 ): Readonly<Record<string, string>> {
   const turn = session.conversation?.turn;
   const given = turn?.origin.traceContext ?? call?.traceContext ?? {};
-  if (recorder === undefined) return given;
+  if (recorder?.contextOf === undefined) return given;
   if (turn !== undefined)
     return recorder.contextOf(key, () => originOfTurn(key, turn.turnId, given), activityName);
   return call === undefined

@@ -21,11 +21,16 @@ export interface RecorderOptions {
   readonly observer: Observer;
 }
 
+/** One that needs to hear everything, and for which events are enough. */
+export interface ActivityRecorder extends Required<Omit<Recorder, 'recorded'>> {
+  recorded(key: SessionKey, events: readonly SessionEvent[]): void;
+}
+
 /**
  * Follows the log of each session that has not ended, and tells its sinks what ends in it. It holds as much as the
  * engine holds of the same sessions, and lets go of it with them.
  */
-export function createRecorder({ sinks, contextOf, observer }: RecorderOptions): Recorder {
+export function createRecorder({ sinks, contextOf, observer }: RecorderOptions): ActivityRecorder {
   /** By tenant, then by session. */
   const tenants = new Map<string, TransientMap<string, SessionActivities>>();
   let isBroken = false;

@@ -1,12 +1,12 @@
 import type { Call } from '../core/call.ts';
 import type { Instant } from '../core/time.ts';
 import { unreachable } from '../core/unreachable.ts';
-import type { Clock, Journal, Observer, Recorder } from '../engine/ports.ts';
+import type { Clock, Journal, Observer } from '../engine/ports.ts';
 import { createContentRecorder, REDACTED_NAMES } from './content.ts';
 import { type CallState, observeStanding, type WorkersStanding } from './gauges.ts';
 import { measuredJournal } from './measured-journal.ts';
 import { createMetrics } from './metrics.ts';
-import { createRecorder } from './recorder.ts';
+import { type ActivityRecorder, createRecorder } from './recorder.ts';
 import { isWanted, telemetrySettings, type Variables } from './settings.ts';
 import { createSpans } from './spans.ts';
 
@@ -22,7 +22,7 @@ export interface TelemetryOptions {
 }
 
 export interface Telemetry {
-  readonly recorder: Recorder;
+  readonly recorder: ActivityRecorder;
   readonly metricsAddress: string | undefined;
   /** The same journal, measured. */
   measured(journal: Journal): Journal;

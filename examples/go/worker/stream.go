@@ -236,7 +236,7 @@ func (s *stream) start(dispatch *spindlev1.Dispatch) {
 	call := &Call{Dispatch: dispatch, Execute: execute, Progress: s.reporter(token)}
 	go func() {
 		defer cancel()
-		answer := answerFrame(token, run(ctx, tool, call))
+		answer := answerFrame(token, traced(ctx, tool, call))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		// Kept until it is acknowledged, and sent again after a reconnect (5.7).
