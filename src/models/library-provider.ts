@@ -4,7 +4,7 @@ import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
 import type { Tool } from '../../gen/spindle/v1/tool_pb.ts';
 import { failure } from '../core/failure.ts';
 import { MAX_ID_CHARS } from '../core/limits.ts';
-import type { Blobs, ModelAnswer, ModelCall, Random } from '../engine/ports.ts';
+import type { Blobs, ModelAnswer, ModelCall, Random, ToolLeftOut } from '../engine/ports.ts';
 import { type ReadAnswer, readAnswer } from './answer.ts';
 import { readBlobs } from './blob-bytes.ts';
 import { providerCallIds } from './call-ids.ts';
@@ -12,7 +12,7 @@ import { type CallSettings, readCallSettings } from './call-settings.ts';
 import { type LanguageModels, loadLanguageModels } from './language-model.ts';
 import { type FailureContext, modelFailure } from './model-failure.ts';
 import type { ModelProvider } from './model-provider.ts';
-import { createOfferTools, type OfferedTools, type ToolLeftOut } from './offered-tools.ts';
+import { createOfferTools, type OfferedTools } from './offered-tools.ts';
 import { promptOf } from './prompt.ts';
 import type { ProviderSettings } from './provider-settings.ts';
 import { type ProviderTraits, traitsOf } from './provider-traits.ts';
@@ -59,7 +59,8 @@ export function createLibraryProvider(options: LibraryProviderOptions): LibraryP
     );
     const offered = offer(request.tools, names);
     for (const tool of offered.leftOut) options.onLeftOut(request.model, tool);
-    const bytes = await readBlobs(request.messages, traits.media, tenant, blobs);
+    const bytes = await readBlobs(request.messages, traits.media, tenant, blobs).catch(unreadable);
+    if (bytes === undefined) return failed(failure('internal', UNREADABLE, { retryable: true }));
     const prompt = promptOf(request.messages, {
       traits,
       bytes,
@@ -133,6 +134,15 @@ export function createLibraryProvider(options: LibraryProviderOptions): LibraryP
       ).leftOut,
     fault: () => keyFault(name, settings),
   };
+}
+
+const UNREADABLE =
+  'The pictures and texts of the conversation cannot be read from the blob store at the moment.';
+
+/** The store's own failures pass; anything else that a read rejects with is a bug. */
+function unreadable(error: unknown): undefined {
+  if (error instanceof Error && error.name === 'JournalError') return undefined;
+  throw error;
 }
 
 /** Why a provider cannot be called for want of a key. */
