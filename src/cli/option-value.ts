@@ -14,3 +14,10 @@ export function countOption(text: string): number {
   if (Number.isSafeInteger(count) && count > 0) return count;
   throw new InvalidArgumentError('Write a whole number above 0.');
 }
+
+/** The number of an entry on a command line. */
+export function sequenceOption(text: string): number {
+  const sequence = Number(text);
+  if (Number.isSafeInteger(sequence) && sequence >= 0) return sequence;
+  throw new InvalidArgumentError('Write a whole number, 0 or above.');
+}
