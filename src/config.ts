@@ -5,10 +5,11 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'smol-toml';
 import { z } from 'zod';
-import { CertificatesSchema, JwtSchema, LimitSettingsSchema } from './access/settings.ts';
+import { ACCESS_FIELDS, ACCESS_VARIABLES, accessOf, checkAccess } from './config/access.ts';
 import { agentsSchema } from './config/agents.ts';
 import { ConnectorSchema, type SecretReference } from './config/connectors.ts';
 import { providersSchema, resolveProviders, scriptFiles } from './config/providers.ts';
+import { flag, listOf } from './config/values.ts';
 import { MAX_ATTEMPTS, MAX_BACKOFF_MULTIPLIER, MAX_POLICY_DURATION_MS } from './core/limits.ts';
 import { nearestNames } from './core/nearest-names.ts';
 import type { Millis } from './core/time.ts';
@@ -32,15 +33,11 @@ const EXPECTED = {
   metrics: 'HOST:PORT, as in 127.0.0.1:9464, or "off"',
   names: 'names of JSON members, as in ["password"] or password,token',
   journal: '"memory:", or "sqlite:" and the path of a file',
-  flag: 'true or false',
   level: '"info", "warn", "error" or "silent"',
   duration: 'a positive number and its unit, as in 250ms, 30s, 5m or 1h, of at most 366 days',
   attempts: `an integer from 1 to ${MAX_ATTEMPTS}`,
   factor: `a number from 1 to ${MAX_BACKOFF_MULTIPLIER}`,
   table: 'a table',
-  file: 'the path of a file',
-  tables: 'a list of tables',
-  secret: 'a text that is not empty',
 };
 
 /** Only the form: whether it can be listened on, the engine finds out. */
@@ -50,36 +47,12 @@ const HOST_PORT_OR_OFF = new RegExp(`${HOST_PORT.source}|^off$`);
 const JOURNAL = /^(?:memory:|sqlite:.+)$/;
 
 const address = z.string(EXPECTED.address).regex(HOST_PORT, EXPECTED.address);
-const flag = z.union(
-  [z.boolean(), z.stringbool({ truthy: ['true', '1'], falsy: ['false', '0'] })],
-  EXPECTED.flag,
-);
-/** A list in a file; a text with commas in the environment and in flags. */
-const names = z.union(
-  [
-    z.array(z.string().min(1)),
-    z.string().transform((text) => text.split(',').flatMap((name) => name.trim() || [])),
-  ],
-  EXPECTED.names,
-);
 const duration = z.string(EXPECTED.duration).transform((text, context) => {
   const millis = parseDuration(text);
   if (millis !== undefined && millis > 0 && millis <= MAX_POLICY_DURATION_MS) return millis;
   context.addIssue({ code: 'custom', message: EXPECTED.duration });
   return z.NEVER;
 });
-
-const file = z.string(EXPECTED.file).min(1, EXPECTED.file);
-
-/** Where the first is set, the second has to be. */
-const PAIRS = [
-  ['tls_certificate', 'tls_key'],
-  ['tls_key', 'tls_certificate'],
-  ['tls_client_authority', 'tls_certificate'],
-  ['certificates', 'tls_client_authority'],
-  ['client_certificate', 'client_key'],
-  ['client_key', 'client_certificate'],
-] as const;
 
 const RetrySchema = z
   .strictObject(
@@ -134,23 +107,12 @@ const ConfigSchema = z
         .transform((text) => (text === 'off' ? undefined : text))
         .optional(),
       record_content: flag.optional(),
-      redact: names.optional(),
+      redact: listOf(EXPECTED.names).optional(),
       retain: duration.optional(),
       log_level: z.enum(['info', 'warn', 'error', 'silent'], EXPECTED.level).optional(),
       shutdown_grace: duration.optional(),
       resume_grace: duration.optional(),
-      tls_certificate: file.optional(),
-      tls_key: file.optional(),
-      tls_client_authority: file.optional(),
-      certificates: CertificatesSchema.optional(),
-      jwt: JwtSchema.optional(),
-      limits: LimitSettingsSchema.optional(),
-      token: z.string(EXPECTED.secret).min(1, EXPECTED.secret).optional(),
-      token_file: file.optional(),
-      tls: flag.optional(),
-      tls_authority: file.optional(),
-      client_certificate: file.optional(),
-      client_key: file.optional(),
+      ...ACCESS_FIELDS,
       retry: z
         .strictObject({ base: RetrySchema.optional(), tool: RetrySchema.optional() }, { error: tableError })
         .optional(),
@@ -160,13 +122,7 @@ const ConfigSchema = z
     },
     { error: tableError },
   )
-  .superRefine((settings, context) => {
-    // Half of a pair would be a port in plain text, or a client without its certificate, that nobody asked for.
-    for (const [one, other] of PAIRS) {
-      if (settings[one] !== undefined && settings[other] === undefined)
-        context.addIssue({ code: 'custom', path: [one], message: `${other} beside it` });
-    }
-  })
+  .superRefine(checkAccess)
   .transform((settings) => ({
     /** The engine that clients and workers talk to; undefined where nothing names one. */
     address: settings.address,
@@ -187,35 +143,7 @@ const ConfigSchema = z
     shutdownGraceMs: settings.shutdown_grace,
     /** How long a worker that is away keeps what it holds (5.3). */
     resumeGraceMs: settings.resume_grace,
-    /** What the engine shows and asks for (9.2); undefined: plain text. */
-    serverTls:
-      settings.tls_certificate === undefined || settings.tls_key === undefined
-        ? undefined
-        : {
-            certificate: settings.tls_certificate,
-            key: settings.tls_key,
-            ...(settings.tls_client_authority === undefined
-              ? {}
-              : { clientAuthority: settings.tls_client_authority }),
-          },
-    certificates: settings.certificates,
-    jwt: settings.jwt,
-    /** What tenants and credentials may use. */
-    limits: settings.limits,
-    /** What clients and workers prove who they are with. */
-    token: settings.token,
-    tokenFile: settings.token_file,
-    /** How clients and workers check who the engine is; any of the files means TLS. */
-    clientTls:
-      settings.tls === true ||
-      settings.tls_authority !== undefined ||
-      settings.client_certificate !== undefined
-        ? {
-            authority: settings.tls_authority,
-            certificate: settings.client_certificate,
-            key: settings.client_key,
-          }
-        : undefined,
+    ...accessOf(settings),
     /** Policies of the deployment: for every effect, and for tools (4.1). */
     retry: settings.retry,
     /** MCP servers by their ids. */
@@ -243,6 +171,7 @@ type Setting = Exclude<
 >;
 
 const VARIABLES: Readonly<Record<Setting, string>> = {
+  ...ACCESS_VARIABLES,
   address: 'SPINDLE_ADDRESS',
   listen: 'SPINDLE_LISTEN',
   http: 'SPINDLE_HTTP',
@@ -255,15 +184,6 @@ const VARIABLES: Readonly<Record<Setting, string>> = {
   log_level: 'SPINDLE_LOG_LEVEL',
   shutdown_grace: 'SPINDLE_SHUTDOWN_GRACE',
   resume_grace: 'SPINDLE_RESUME_GRACE',
-  tls_certificate: 'SPINDLE_TLS_CERTIFICATE',
-  tls_key: 'SPINDLE_TLS_KEY',
-  tls_client_authority: 'SPINDLE_TLS_CLIENT_AUTHORITY',
-  token: 'SPINDLE_TOKEN',
-  token_file: 'SPINDLE_TOKEN_FILE',
-  tls: 'SPINDLE_TLS',
-  tls_authority: 'SPINDLE_TLS_AUTHORITY',
-  client_certificate: 'SPINDLE_CLIENT_CERTIFICATE',
-  client_key: 'SPINDLE_CLIENT_KEY',
 };
 
 export interface ConfigSources {

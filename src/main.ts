@@ -57,6 +57,15 @@ export interface EngineOptions extends AccessSettings {
    */
   readonly insecure?: boolean;
   /**
+   * Names under which the HTTP port answers, beside addresses and those of loopback. Without it: no other, so that no
+   * page in a browser reaches it by a name of its own; or any, where tokens alone let somebody in.
+   */
+  readonly httpHosts?: readonly string[];
+  /** Whether the gRPC port tells its contracts by reflection. Default true, to whoever has a credential. */
+  readonly reflection?: boolean;
+  /** Whether the gRPC port answers health checks, of anybody. Default true. */
+  readonly health?: boolean;
+  /**
    * How long a worker that is away keeps what it holds, in milliseconds (5.3). Shorter, a worker that died is
    * known as lost sooner; longer, one that is only cut off has more time to come back. Default 30,000.
    */
@@ -157,8 +166,16 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   let listening: Listening | undefined;
   let access: Access | undefined;
   try {
-    const { tokens: tokenStore, administratorKey } = store;
-    const settings = { settings: options, store: tokenStore, administratorKey, clock, random, observer };
+    const { tokens: tokenStore, administratorKey, auditDirectory } = store;
+    const settings = {
+      settings: options,
+      store: tokenStore,
+      administratorKey,
+      auditDirectory,
+      clock,
+      random,
+      observer,
+    };
     access = await openAccess(settings).catch((error: unknown) => {
       const isStored = error instanceof Error && error.name === 'JournalError';
       return startErrorOf(isStored ? 'journal' : 'option')(error);
@@ -192,16 +209,20 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     telemetry?.observe({ calls: engine.unfinished, workers: () => workersStanding(registry.instances) });
     await engine.recover().catch(startErrorOf('journal'));
     connectors?.start();
-    const { tokens, credentials, tls, quotas } = access;
+    const { tokens, credentials, tls, quotas, audit } = access;
+    // A browser sends certificates by itself, and tokens never.
+    const hosts: readonly string[] | 'any' =
+      options.httpHosts ?? (access.asks && options.certificates === undefined ? 'any' : []);
+    const closed = (['health', 'reflection'] as const).filter((name) => options[name] === false);
     const admission = quotas && { begin: engine.askQuota, stream: quotas.stream };
     const services = [
       toolService(engine, observer),
       sessionService(engine),
       workerService(streams),
-      accessService(tokens, engine.refuse),
+      accessService({ tokens, audit, refuse: engine.refuse }),
     ];
     const mcp = lazyGateway({ engine, catalog, clock, random, observer, version: VERSION });
-    const ports = { services, grpc, http, observer, mcp, credentials, admission, tls };
+    const ports = { services, grpc, http, observer, mcp, credentials, audit, admission, tls, hosts, closed };
     listening = await listen(ports).catch(startErrorOf('address'));
     const { grpcAddress, httpAddress, drain } = listening;
     const stop = async (graceMs: number): Promise<void> => {
@@ -223,7 +244,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       });
       await Promise.all([drain(graceMs, settled), settled]);
       await connectors?.close();
-      access?.close();
+      await access?.close();
       await store.close();
       await telemetry?.stop();
     };
@@ -243,7 +264,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   } catch (error) {
     await listening?.drain(0);
     await connectors?.close();
-    access?.close();
+    await access?.close();
     await store.close();
     await telemetry?.stop();
     throw error;

@@ -17,6 +17,8 @@ export interface Store {
   readonly tokens: TokenStore;
   /** What administrators present; on disk, so that whoever reads the journal may say who connects. */
   readonly administratorKey: Uint8Array;
+  /** The folder of the audit record; undefined where nothing is kept. */
+  readonly auditDirectory: string | undefined;
   close(): Promise<void>;
 }
 
@@ -36,6 +38,7 @@ export async function openStore(url: string, observer: Observer, { now }: Clock)
       tokens: createMemoryTokens(),
       administratorKey: randomBytes(SECRET_BYTES),
       connectors: undefined,
+      auditDirectory: undefined,
     });
   }
   const { openSqliteJournal } = await import('./journal/sqlite.ts');
@@ -52,7 +55,16 @@ export async function openStore(url: string, observer: Observer, { now }: Clock)
     const administratorFile = join(dirname(place.path), ADMINISTRATOR_FILE);
     const administratorKey = await keptSecret(administratorFile, randomBytes(SECRET_BYTES));
     const connectors = join(dirname(place.path), 'connectors');
-    return closable({ journal, blobs, secret, tokens: journal.tokens, administratorKey, connectors });
+    const auditDirectory = join(dirname(place.path), 'audit');
+    return closable({
+      journal,
+      blobs,
+      secret,
+      tokens: journal.tokens,
+      administratorKey,
+      connectors,
+      auditDirectory,
+    });
   } catch (error) {
     await journal.close();
     throw error;

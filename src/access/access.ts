@@ -1,7 +1,9 @@
-import type { Clock, Credentials, Observer, Quotas, Random, TokenStore } from '../engine/ports.ts';
+import type { Audit, Clock, Credentials, Observer, Quotas, Random, TokenStore } from '../engine/ports.ts';
 import { createCertificateTable } from './certificates.ts';
 import { createCredentials } from './credentials.ts';
+import { openFileAudit } from './file-audit.ts';
 import { openIssued } from './jwt.ts';
+import { createMemoryAudit } from './memory-audit.ts';
 import { createQuotas } from './quotas.ts';
 import type { CertificateEntry, JwtSettings, LimitSettings } from './settings.ts';
 import { openTls, type Tls, type TlsFiles } from './tls.ts';
@@ -16,12 +18,16 @@ export interface AccessSettings {
   readonly jwt?: JwtSettings;
   /** What tenants and credentials may use. Without it, what the engine can bear. */
   readonly limits?: LimitSettings;
+  /** Keep a record of who did what. Default: where callers have to prove who they are. */
+  readonly audit?: boolean;
 }
 
 export interface AccessOptions {
   readonly settings: AccessSettings;
   readonly store: TokenStore;
   readonly administratorKey: Uint8Array;
+  /** Where the record of who did what is kept; undefined: in memory. */
+  readonly auditDirectory: string | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: Observer;
@@ -33,9 +39,10 @@ export interface Access {
   readonly credentials: Credentials;
   readonly tls: Tls | undefined;
   readonly quotas: Quotas | undefined;
+  readonly audit: Audit | undefined;
   /** Whether callers have to prove who they are (9.1). */
   readonly asks: boolean;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Rejects with an Error for the operator where a file cannot be used, and with a JournalFault. */
@@ -45,12 +52,23 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
   const issued = settings.jwt && (await openIssued({ settings: settings.jwt, clock, observer }));
   const certified = settings.certificates && createCertificateTable(settings.certificates, clock);
   const tls = settings.tls && (await openTls({ files: settings.tls, clock, observer }));
+  const asks = tokens.configured || issued !== undefined || certified !== undefined;
+  const audit = (settings.audit ?? asks) ? await openAudit(options) : undefined;
   return {
     tokens,
+    audit,
+    asks,
     credentials: createCredentials({ tokens, administratorKey, issued, certified }),
     tls,
     quotas: settings.limits && createQuotas(settings.limits, clock),
-    asks: tokens.configured || issued !== undefined || certified !== undefined,
-    close: () => tls?.close(),
+    async close() {
+      tls?.close();
+      await audit?.close();
+    },
   };
+}
+
+async function openAudit({ auditDirectory: directory, clock, observer }: AccessOptions): Promise<Audit> {
+  if (directory === undefined) return createMemoryAudit(clock);
+  return openFileAudit({ directory, clock, observer });
 }

@@ -21,6 +21,7 @@ const COMMANDS: readonly (readonly [name: string, summary: string, load: () => P
   ['settle', 'answer a call that waits for one', async () => (await import('./settle.ts')).defineSettle],
   ['blob', 'write the bytes of a blob', async () => (await import('./blob.ts')).defineBlob],
   ['mcp', 'serve the tools to an MCP client on stdio', async () => (await import('./mcp.ts')).defineMcp],
+  ['audit', 'show who did what', async () => (await import('./audit.ts')).defineAudit],
   ['token', 'say who may connect', async () => (await import('./token.ts')).defineToken],
   [
     'connectors',

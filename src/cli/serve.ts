@@ -84,7 +84,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   let engine: RunningEngine;
   try {
     const { listen, http, journal, insecure, retry, resumeGraceMs, retainMs } = config;
-    const { serverTls, certificates, jwt, limits } = config;
+    const { serverTls, certificates, jwt, limits, httpHosts, audit, reflection, health } = config;
     engine = await createEngine({
       ...(listen === undefined ? {} : { listen }),
       ...(http === undefined ? {} : { http }),
@@ -102,6 +102,10 @@ async function serve(flags: ServeFlags): Promise<void> {
       ...(certificates === undefined ? {} : { certificates }),
       ...(jwt === undefined ? {} : { jwt }),
       ...(limits === undefined ? {} : { limits }),
+      ...(httpHosts === undefined ? {} : { httpHosts }),
+      ...(audit === undefined ? {} : { audit }),
+      ...(reflection === undefined ? {} : { reflection }),
+      ...(health === undefined ? {} : { health }),
       insecure,
       telemetry: telemetryOf(config),
       observer,

@@ -31,6 +31,22 @@ export type TokenAccess = Pick<Administrator, 'createToken' | 'tokens' | 'revoke
  * need not be on this machine. Without one it needs the engine's files: it changes them where no engine runs, and
  * else shows the engine the key that is among them.
  */
+/** Runs a part of a command with an engine that runs: the record of who did what is asked of it alone. */
+export async function withAdministrator<T>(
+  flags: TokenFlags,
+  run: (administrator: Administrator) => Promise<T>,
+): Promise<T> {
+  const config = configuredConnection(flags);
+  const options = connectOptionsOf(config);
+  if (options.token !== undefined || config.clientTls?.certificate !== undefined)
+    return remotely(options, run);
+  const administration = await open(flags.journal ?? config.journal ?? DEFAULT_JOURNAL);
+  if (administration.kind === 'running') return remotely({ ...options, token: administration.token }, run);
+  if (administration.kind === 'file') await administration.close();
+  const why = administration.kind === 'closed' ? administration.reason : 'No engine runs on this journal.';
+  throw new CommandError(EXIT.usage, 'usage', why, 'Its record is in the folder audit beside the journal.');
+}
+
 export async function withTokens<T>(flags: TokenFlags, run: (access: TokenAccess) => Promise<T>): Promise<T> {
   const config = configuredConnection(flags);
   const options = connectOptionsOf(config);
@@ -69,7 +85,7 @@ async function open(url: string): Promise<Administration> {
 
 async function remotely<T>(
   options: Parameters<typeof createAdministrator>[0] & { readonly address: string },
-  run: (access: TokenAccess) => Promise<T>,
+  run: (administrator: Administrator) => Promise<T>,
 ): Promise<T> {
   const administrator = createAdministrator(options);
   try {

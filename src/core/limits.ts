@@ -303,6 +303,8 @@ export const MAX_HTTP_HEADER_BYTES = 32 * KIB;
 export const HTTP_REQUEST_TIMEOUT_MS = 30_000;
 /** How long an HTTP connection without a request is kept. */
 export const HTTP_KEEPALIVE_MS = 60_000;
+/** gRPC connections at once: MAX_WORKERS, each of which has one, and as many clients. */
+export const MAX_GRPC_CONNECTIONS = 20_000;
 /** HTTP connections at once. */
 export const MAX_HTTP_CONNECTIONS = 4_096;
 
@@ -340,6 +342,16 @@ export const MAX_LOCAL_SCHEMAS = 200;
 
 /** Tokens that are kept, with those that have ended; beyond it, ended ones go, the oldest first. */
 export const MAX_TOKENS = 10_000;
+/** One file of the record of who did what; a new one begins behind it. */
+export const MAX_AUDIT_FILE_BYTES = 64 * MIB;
+/** What of that record may wait for the disk. Beyond it entries are lost, and that is reported: requests go on. */
+export const MAX_UNWRITTEN_AUDIT_BYTES = 16 * MIB;
+/** How long a file of that record is kept after its last entry. */
+export const AUDIT_RETAIN_MS = 366 * 24 * 3_600_000;
+/** Entries that an engine without a folder remembers. */
+export const MAX_MEMORY_AUDIT_ENTRIES = 10_000;
+/** Entries of one message of ReadAudit. */
+export const AUDIT_PAGE_ENTRIES = 500;
 /** Rates of tenants and credentials that are remembered, as long as they are not as good as new. */
 export const MAX_BUCKETS = 20_000;
 /** How old the count of a credential's calls in flight may be: they are counted over, so that none is forgotten. */

@@ -254,6 +254,48 @@ export interface Quotas {
   stream(caller: Caller): Outcome<() => void>;
 }
 
+/** Something that somebody did, or was refused. Never a value of an argument, a result or a credential (9.4). */
+export interface AuditFact {
+  /** Absent: nobody knows who it was. */
+  readonly caller?: Caller | undefined;
+  /** What was asked: `spindle.v1.ToolService/CallTool`, say. */
+  readonly method: string;
+  readonly callId?: string;
+  readonly sessionId?: string;
+  /** The tool or the agent. */
+  readonly name?: string;
+  /** `ok`, or the reason of the refusal. */
+  readonly outcome: string;
+  /** The address that it came from. */
+  readonly peer: string;
+}
+
+/** An AuditFact in its place in the record. Absent texts are empty. */
+export interface AuditEntry {
+  readonly sequence: number;
+  readonly at: Instant;
+  readonly tenant: string;
+  readonly subject: string;
+  readonly role: string;
+  readonly credential: string;
+  readonly method: string;
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly name: string;
+  readonly outcome: string;
+  readonly peer: string;
+}
+
+/** The record of who did what. Nothing in it is ever changed. */
+export interface Audit {
+  /** Neither throws nor waits: the record is written soon after. */
+  record(fact: AuditFact): void;
+  /** The entries behind a sequence, oldest first, up to those that were recorded before the first `next`. */
+  read(afterSequence: number): AsyncIterable<AuditEntry>;
+  /** Waits for what is still to be written. */
+  close(): Promise<void>;
+}
+
 /** What is kept of a token: never its secret. */
 export interface TokenRecord {
   readonly id: string;

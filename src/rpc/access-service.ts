@@ -1,19 +1,23 @@
 import { create } from '@bufbuild/protobuf';
 import {
   AccessService,
+  type AuditEntry as AuditEntryMessage,
+  AuditEntrySchema,
   CreateTokenResponseSchema,
   CredentialRole,
   ListTokensResponseSchema,
+  ReadAuditResponseSchema,
   RevokeTokenResponseSchema,
   type Token,
   TokenSchema,
 } from '../../gen/spindle/v1/access_service_pb.ts';
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { Tokens } from '../access/tokens.ts';
+import { AUDIT_PAGE_ENTRIES } from '../core/limits.ts';
 import { accepted, type Outcome, type Refusal, refused } from '../core/refusal.ts';
 import { type GrantedRole, roleOf } from '../core/rights.ts';
 import { millisOf, timestamp } from '../core/time.ts';
-import type { TokenRecord } from '../engine/ports.ts';
+import type { Audit, AuditEntry, TokenRecord } from '../engine/ports.ts';
 import { type Service, service } from './service.ts';
 
 const ROLES: Readonly<Record<GrantedRole, CredentialRole>> = {
@@ -22,12 +26,16 @@ const ROLES: Readonly<Record<GrantedRole, CredentialRole>> = {
   operator: CredentialRole.OPERATOR,
 };
 
-/**
- * Tokens, for operators of their tenant and for the administrator (AccessService).
- *
- * @param refuse what a caller is told of a fault of the journal; undefined for what is none
- */
-export function accessService(tokens: Tokens, refuse: (error: unknown) => Refusal | undefined): Service {
+export interface AccessServiceOptions {
+  readonly tokens: Tokens;
+  /** Absent where no record is kept. */
+  readonly audit: Audit | undefined;
+  /** What a caller is told of a fault of the journal; undefined for what is none. */
+  readonly refuse: (error: unknown) => Refusal | undefined;
+}
+
+/** Tokens and the record of who did what, for operators of their tenant and for the administrator (AccessService). */
+export function accessService({ tokens, audit, refuse }: AccessServiceOptions): Service {
   const guarded = async <T>(run: () => Promise<Outcome<T>>): Promise<Outcome<T>> => {
     try {
       return await run();
@@ -74,7 +82,24 @@ export function accessService(tokens: Tokens, refuse: (error: unknown) => Refusa
             : revoked;
         }),
 
-      readAudit: async () => refused('not_implemented', 'this engine keeps no record of who did what'),
+      async readAudit({ afterSequence }, out, { caller, signal }) {
+        if (audit === undefined) return NO_AUDIT;
+        const tenant = ownTenant(caller);
+        let page: AuditEntryMessage[] = [];
+        const send = async (): Promise<void> => {
+          const entries = page;
+          page = [];
+          if (entries.length > 0) await out.write(create(ReadAuditResponseSchema, { entries }));
+        };
+        for await (const entry of audit.read(Number(afterSequence))) {
+          if (signal.aborted) break;
+          if (tenant !== undefined && entry.tenant !== tenant) continue;
+          page.push(auditMessage(entry));
+          if (page.length >= AUDIT_PAGE_ENTRIES) await send();
+        }
+        await send();
+        return accepted(undefined);
+      },
     },
     { http: true },
   );
@@ -95,6 +120,20 @@ function tenantFault(caller: Caller, tenant: string): Refusal | undefined {
     'not_permitted',
     'An operator makes and sees tokens of its own tenant alone. The administrator of the engine may do this.',
   ).refusal;
+}
+
+const NO_AUDIT = refused(
+  'not_implemented',
+  'This engine keeps no record of who did what: the setting audit is off, or nobody is asked who they are.',
+);
+
+function auditMessage({ sequence, at, credential, ...texts }: AuditEntry): AuditEntryMessage {
+  return create(AuditEntrySchema, {
+    ...texts,
+    sequence: BigInt(sequence),
+    occurredAt: timestamp(at),
+    credentialId: credential,
+  });
 }
 
 const NO_ROLE = refused('invalid_request', 'role must be worker, client or operator');

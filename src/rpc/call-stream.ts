@@ -7,6 +7,7 @@ import {
   type StreamCallsRequest,
   type StreamCallsResponse,
   StreamCallsResponseSchema,
+  ToolService,
 } from '../../gen/spindle/v1/tool_service_pb.ts';
 import { MAX_BATCH_BYTES, MAX_BATCH_FRAMES, MAX_CALLS_PER_STREAM } from '../core/limits.ts';
 import { type Refusal, refused } from '../core/refusal.ts';
@@ -15,6 +16,7 @@ import type { Calls } from '../engine/calls.ts';
 import type { Observer } from '../engine/ports.ts';
 import { CREDENTIAL_ENDED } from './guard.ts';
 import type { Duplex, RequestContext } from './handlers.ts';
+import { nameOf } from './invoke.ts';
 import { traced } from './traced.ts';
 import { merge } from './update-queue.ts';
 
@@ -88,6 +90,7 @@ export function serveCallStream(
       return;
     }
     inFlight.set(callId, NOT_YET);
+    let refusedAs: string | undefined;
     const stop = calls.request(context.caller, traced(request, context), {
       wantsAll: request.allUpdates,
       update(update) {
@@ -96,9 +99,11 @@ export function serveCallStream(
       },
       lost(refusal) {
         inFlight.delete(callId);
+        refusedAs = refusal.reason;
         refuse(callId, refusal);
       },
     });
+    context.record?.({ method: METHOD, callId, name: request.name, outcome: refusedAs ?? 'ok' });
     // A call may end at once: one that had been made before, say.
     if (inFlight.has(callId)) inFlight.set(callId, stop);
   };
@@ -139,6 +144,9 @@ export function serveCallStream(
     }) ?? NOT_YET;
   duplex.onGone(leave);
 }
+
+/** Each call on the stream is in the record of who did what, as it begins. */
+const METHOD = nameOf(ToolService.method.streamCalls);
 
 const NOT_YET = (): void => undefined;
 

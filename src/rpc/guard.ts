@@ -4,7 +4,7 @@ import { accepted, type Outcome, type Refusal, refused } from '../core/refusal.t
 import { namesAgent, roleOf } from '../core/rights.ts';
 import { unreachable } from '../core/unreachable.ts';
 import type { Lifetime } from '../engine/ports.ts';
-import type { Duplex } from './handlers.ts';
+import type { Duplex, RequestContext } from './handlers.ts';
 import { nameOf } from './invoke.ts';
 import { namedBy, type Rule, ruleOf } from './rules.ts';
 import type { Method, MethodOf, Service } from './service.ts';
@@ -51,8 +51,9 @@ function guardUnary(
   return async (request, context) => {
     const { caller, lifetime } = context;
     const refusal = faultOf(desc, rule, caller, request, admission);
-    if (refusal !== undefined) return { ok: false, refusal };
-    return whileGood(lifetime, handle(request, context));
+    if (refusal !== undefined) return recorded(desc, context, request, { ok: false, refusal });
+    const outcome = whileGood(lifetime, handle(request, context));
+    return context.record === undefined ? outcome : recorded(desc, context, request, await outcome);
   };
 }
 
@@ -66,6 +67,7 @@ function guardServerStream(
   return async (request, out, context) => {
     const { caller, lifetime } = context;
     const refusal = faultOf(desc, rule, caller, request, admission);
+    recorded(desc, context, request, refusal === undefined ? BEGUN : { ok: false, refusal });
     if (refusal !== undefined) return { ok: false, refusal };
     const opened = admission.stream(caller);
     if (!opened.ok) return opened;
@@ -88,6 +90,7 @@ function guardBidi(
 ): MethodOf<'bidi_streaming'>['handle'] {
   return (duplex, context) => {
     const refusal = rightsFault(nameOf(desc), rule, context.caller);
+    context.record?.({ method: nameOf(desc), outcome: refusal?.reason ?? 'ok' });
     if (refusal !== undefined) {
       duplex.end(refusal);
       return;
@@ -96,6 +99,28 @@ function guardBidi(
     if (!opened.ok) duplex.end(opened.refusal);
     else handle(opened === UNCOUNTED ? duplex : closing(duplex, opened.value), context);
   };
+}
+
+const BEGUN = accepted(undefined);
+
+/** Puts into the record what was asked, and what became of it; a stream when it begins. */
+function recorded<T>(
+  desc: DescMethod,
+  { record }: RequestContext,
+  request: Message,
+  outcome: Outcome<T>,
+): Outcome<T> {
+  if (record === undefined) return outcome;
+  const { tool, agent, callId, sessionId } = namedBy(request);
+  const name = tool === '' ? agent : tool;
+  record({
+    method: nameOf(desc),
+    callId,
+    sessionId,
+    name,
+    outcome: outcome.ok ? 'ok' : outcome.refusal.reason,
+  });
+  return outcome;
 }
 
 /** Hears of the end of a stream, whichever side ends it. */

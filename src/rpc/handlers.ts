@@ -8,7 +8,7 @@ import type {
 } from '@bufbuild/protobuf';
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
 import type { Outcome, Refusal } from '../core/refusal.ts';
-import type { Lifetime } from '../engine/ports.ts';
+import type { AuditFact, Lifetime } from '../engine/ports.ts';
 
 /** What a handler knows about a request beside its message. It knows no port and no protocol. */
 export interface RequestContext {
@@ -16,6 +16,8 @@ export interface RequestContext {
   readonly caller: Caller;
   /** How long its credential is good for; absent where that does not end. Handlers of streams in both directions end with it. */
   readonly lifetime: Lifetime | undefined;
+  /** Writes into the record of who did what; absent where none is kept. */
+  readonly record: ((fact: Omit<AuditFact, 'caller' | 'peer'>) => void) | undefined;
   /** Aborted when nobody waits any more: the peer went away, its deadline passed, or the server closes. */
   readonly signal: AbortSignal;
   /** traceparent, tracestate and baggage, as far as they are there and well formed. */

@@ -1,7 +1,7 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import type { Tls } from '../access/tls.ts';
 import { type Outcome, type Refusal, refused } from '../core/refusal.ts';
-import type { Credentials, Observer } from '../engine/ports.ts';
+import type { Audit, Credentials, Observer } from '../engine/ports.ts';
 import type { McpEndpoint } from './http/mcp-route.ts';
 import type { OpenRequests } from './open-requests.ts';
 
@@ -12,8 +12,12 @@ export interface Serving {
   /** What answers on the HTTP port's path for MCP; undefined where nothing does. */
   readonly mcp?: McpEndpoint | undefined;
   readonly credentials: Credentials;
+  /** Absent: no record is kept. */
+  readonly audit: Audit | undefined;
   /** Absent: plain text. */
   readonly tls: Tls | undefined;
+  /** Names under which the HTTP port answers, beside addresses and those of loopback. */
+  readonly hosts: readonly string[] | 'any';
 }
 
 /** Runs a handler. One that throws has a bug: the operator reads about it, the caller learns no more. */

@@ -1,10 +1,10 @@
 import type { Tls } from '../access/tls.ts';
 import { SHUTDOWN_FLUSH_MS } from '../core/limits.ts';
 import { refused } from '../core/refusal.ts';
-import type { Credentials, Observer } from '../engine/ports.ts';
+import type { Audit, Credentials, Observer } from '../engine/ports.ts';
 import { type Address, formatAddress, parseAddress } from './address.ts';
 import { NO_CREDENTIALS } from './authenticate.ts';
-import { openGrpcPort } from './grpc/server.ts';
+import { openGrpcPort, type StandardService } from './grpc/server.ts';
 import { type Admission, guarded, UNBOUNDED } from './guard.ts';
 import type { McpEndpoint } from './http/mcp-route.ts';
 import { openHttpPort } from './http/server.ts';
@@ -24,10 +24,16 @@ export interface ListenOptions {
   readonly mcp?: McpEndpoint | undefined;
   /** Says who asks. Left out: nobody is asked (9.1). */
   readonly credentials?: Credentials;
+  /** Left out: no record is kept of who did what. */
+  readonly audit?: Audit | undefined;
   /** Left out: as much as the engine can bear. */
   readonly admission?: Admission | undefined;
   /** Left out: plain text. */
   readonly tls?: Tls | undefined;
+  /** Names under which the HTTP port answers, beside addresses and those of loopback; 'any' for all. */
+  readonly hosts?: readonly string[] | 'any';
+  /** Standard services of the gRPC port that are not served. */
+  readonly closed?: readonly StandardService[];
 }
 
 export interface Listening {
@@ -46,12 +52,22 @@ export interface Listening {
 
 /** Serves the services. Rejects with an Error for the operator where an address is unreadable or taken. */
 export async function listen(options: ListenOptions): Promise<Listening> {
-  const { grpc, http, observer, mcp, credentials = NO_CREDENTIALS, admission = UNBOUNDED, tls } = options;
+  const {
+    grpc,
+    http,
+    observer,
+    mcp,
+    credentials = NO_CREDENTIALS,
+    admission = UNBOUNDED,
+    tls,
+    hosts = [],
+    audit,
+  } = options;
   const services = options.services.map((service) => guarded(service, admission));
   const addresses = { grpc: parsed(grpc), http: http === undefined ? undefined : parsed(http) };
   const requests = createOpenRequests();
-  const serving: Serving = { observer, requests, mcp, credentials, tls };
-  const grpcPort = await openGrpcPort(services, serving, addresses.grpc);
+  const serving: Serving = { observer, requests, mcp, credentials, audit, tls, hosts };
+  const grpcPort = await openGrpcPort(services, serving, addresses.grpc, options.closed);
   const httpPort = addresses.http && (await openBeside(grpcPort, services, serving, addresses.http));
   const ports = httpPort === undefined ? [grpcPort] : [grpcPort, httpPort];
 

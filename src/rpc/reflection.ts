@@ -62,7 +62,10 @@ function heldBack(
           stream.once('drain', () => stream.resume());
         });
       };
-      const context = openContext(serving, arrivalOf(stream, new AbortController().signal));
+      const context = openContext(
+        serving,
+        arrivalOf(stream, new AbortController().signal, 'grpc.reflection'),
+      );
       if ('ok' in context) begin(context);
       else context.then(begin).catch(() => stream.emit('error', grpcStatus(UNVERIFIED)));
     },

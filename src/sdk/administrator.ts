@@ -20,6 +20,25 @@ export interface TokenInfo {
   readonly revokedAt?: Date;
 }
 
+/** Something that somebody did, or was refused. Texts are empty where there is nothing to say. */
+export interface AuditInfo {
+  readonly sequence: number;
+  readonly at: Date;
+  readonly tenant: string;
+  readonly subject: string;
+  readonly role: string;
+  /** The token, the certificate or the issuer. */
+  readonly credential: string;
+  readonly method: string;
+  readonly callId: string;
+  readonly sessionId: string;
+  /** The tool or the agent. */
+  readonly name: string;
+  /** `ok`, or the reason of the refusal. */
+  readonly outcome: string;
+  readonly peer: string;
+}
+
 export interface TokenOptions {
   readonly role: GrantedRole;
   /** The caller's own where it is not given. */
@@ -39,6 +58,8 @@ export interface Administrator extends AsyncDisposable {
   /** Newest first, with those that have ended. */
   tokens(tenant?: string): Promise<readonly TokenInfo[]>;
   revokeToken(id: string): Promise<TokenInfo>;
+  /** The record of who did what, oldest first, up to what there is. */
+  audit(afterSequence?: number): AsyncIterableIterator<AuditInfo>;
   close(): Promise<void>;
 }
 
@@ -74,6 +95,18 @@ export function createAdministrator(options: ConnectOptions = {}): Administrator
     },
     async revokeToken(tokenId) {
       return infoOf((await requests.unary(revokeToken, { tokenId })).token);
+    },
+    async *audit(afterSequence = 0) {
+      const stream = requests.stream(AccessService.method.readAudit, {
+        afterSequence: BigInt(afterSequence),
+      });
+      for await (const { entries } of stream) {
+        for (const entry of entries) {
+          const { $typeName, sequence, occurredAt, credentialId, ...texts } = entry;
+          const at = dateOf(occurredAt) ?? new Date(0);
+          yield { ...texts, sequence: Number(sequence), at, credential: credentialId };
+        }
+      }
     },
     async close() {
       requests.close();

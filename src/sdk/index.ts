@@ -7,6 +7,7 @@ export { type OpenItem, OpenReason, type Session } from '../../gen/spindle/v1/se
 export type { ServedTool } from '../../gen/spindle/v1/tool_service_pb.ts';
 export {
   type Administrator,
+  type AuditInfo,
   createAdministrator,
   type TokenInfo,
   type TokenOptions,

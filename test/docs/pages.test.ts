@@ -42,9 +42,11 @@ describe('docs/errors.md', () => {
 
 describe('docs/operating.md', () => {
   it('has every setting, with its variable', () => {
-    const settings = [...page('src/config.ts').matchAll(/^ {2}(\w+): '(SPINDLE_\w+)',$/gm)].map(
-      ([, setting, variable]) => [setting, `\`${variable}\``],
-    );
+    const sources = page('src/config.ts') + page('src/config/access.ts');
+    const settings = [...sources.matchAll(/^ {2}(\w+): '(SPINDLE_\w+)',$/gm)].map(([, setting, variable]) => [
+      setting,
+      `\`${variable}\``,
+    ]);
     const documented = rows(page('docs/operating.md')).map(([setting, variable]) => [setting, variable]);
     expect(settings.length).toBeGreaterThan(5);
     for (const setting of settings) expect(documented).toContainEqual(setting);

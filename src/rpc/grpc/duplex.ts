@@ -32,7 +32,7 @@ export function duplexCall(
       fail(refusal);
       guarded(() => gone(refusal.message));
     };
-    const request = followCall(call, serving, {
+    const request = followCall(call, desc, serving, {
       gone: () => guarded(() => gone('the peer went away, or its deadline passed')),
       stopped: lose,
     });

@@ -1,10 +1,11 @@
 import type { PeerCertificate } from 'node:tls';
+import type { DescMethod } from '@bufbuild/protobuf';
 import type { Metadata } from '@grpc/grpc-js';
 import { SLOW_READER_MS } from '../../core/limits.ts';
 import type { Refusal } from '../../core/refusal.ts';
 import { certificateOf } from '../certificate.ts';
 import { type Arrival, type Context, openContext } from '../context.ts';
-import type { Serving } from '../invoke.ts';
+import { nameOf, type Serving } from '../invoke.ts';
 import { resetStream } from './reset-stream.ts';
 
 /** What every grpc-js call has. */
@@ -33,6 +34,7 @@ export interface GrpcRequest {
 export function arrivalOf(
   call: Pick<Call, 'metadata' | 'getPeer' | 'getAuthContext'>,
   signal: AbortSignal,
+  method: string,
 ): Arrival {
   return {
     peer: call.getPeer(),
@@ -43,6 +45,7 @@ export function arrivalOf(
     },
     certificate: () => certificateOf(call.getAuthContext()?.sslPeerCertificate),
     signal,
+    method,
   };
 }
 
@@ -52,6 +55,7 @@ export function arrivalOf(
  */
 export function followCall(
   call: Call,
+  desc: DescMethod,
   serving: Serving,
   over: { readonly gone: () => void; readonly stopped: (refusal: Refusal) => void },
 ): GrpcRequest {
@@ -80,7 +84,7 @@ export function followCall(
     clearTimeout(stuck);
   });
   return {
-    context: openContext(serving, arrivalOf(call, abort.signal)),
+    context: openContext(serving, arrivalOf(call, abort.signal, nameOf(desc))),
     get open() {
       return open;
     },

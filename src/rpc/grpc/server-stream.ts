@@ -27,7 +27,7 @@ export function serverStreamCall(
       call.emit('error', grpcStatus(refusal));
       wake();
     };
-    const request = followCall(call, serving, { gone: wake, stopped: fail });
+    const request = followCall(call, desc, serving, { gone: wake, stopped: fail });
     const outlet = createOutlet(call, desc, wake);
     const out: Outbound<Message> = {
       async write(message) {

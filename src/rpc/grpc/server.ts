@@ -1,5 +1,4 @@
-import { logVerbosity, Server, setLogVerbosity, type UntypedHandleCall } from '@grpc/grpc-js';
-import type { Tls } from '../../access/tls.ts';
+import { Server, type UntypedHandleCall } from '@grpc/grpc-js';
 import {
   KEEPALIVE_INTERVAL_MS,
   KEEPALIVE_TIMEOUT_MS,
@@ -7,7 +6,7 @@ import {
   MAX_REQUESTS_PER_CONNECTION,
 } from '../../core/limits.ts';
 import { unreachable } from '../../core/unreachable.ts';
-import { type Address, formatAddress } from '../address.ts';
+import type { Address } from '../address.ts';
 import { addHealth } from '../health.ts';
 import { nameOf, type Serving } from '../invoke.ts';
 import { bound, type Port } from '../port.ts';
@@ -15,27 +14,37 @@ import { addReflection } from '../reflection.ts';
 import type { Method, Service } from '../service.ts';
 import { decoder } from './codec.ts';
 import { duplexCall } from './duplex.ts';
+import { createListener } from './listener.ts';
 import { explainOwnStatuses } from './own-status.ts';
 import { serverCredentials } from './server-credentials.ts';
 import { serverStreamCall } from './server-stream.ts';
 import { unaryCall } from './unary.ts';
 
-/** Serves the services by gRPC, with health checks and reflection. */
+/** What every gRPC server may have, and an operator may close. */
+export type StandardService = 'health' | 'reflection';
+
+/** Serves the services by gRPC, with health checks, for whoever asks, and reflection, unless these are closed. */
 export async function openGrpcPort(
   services: readonly Service[],
   serving: Serving,
   address: Address,
+  closed: readonly StandardService[] = [],
 ): Promise<Port> {
-  // It would print what `bound` rejects with.
-  setLogVerbosity(logVerbosity.NONE);
   const server = createGrpcServer(services, serving);
-  const health = addHealth(server, services);
-  addReflection(server, services, serving);
+  const health = closed.includes('health') ? undefined : addHealth(server, services);
+  if (!closed.includes('reflection')) addReflection(server, services, serving);
+  const listener = createListener(server, serverCredentials(serving.tls));
   return {
-    address: await bound('gRPC', address, () => bind(server, address, serving.tls)),
-    leave: () => health.stop(),
-    close: () => new Promise((resolve) => server.tryShutdown(() => resolve())),
-    destroy: () => server.forceShutdown(),
+    address: await bound('gRPC', address, () => listener.listen(address)),
+    leave: () => health?.stop(),
+    close() {
+      listener.close();
+      return new Promise((resolve) => server.tryShutdown(() => resolve()));
+    },
+    destroy() {
+      server.forceShutdown();
+      listener.destroy();
+    },
   };
 }
 
@@ -57,15 +66,6 @@ function createGrpcServer(services: readonly Service[], serving: Serving): Serve
     server.register(`/${nameOf(method.desc)}`, call, identity, decoder(method.desc.input), type);
   }
   return server;
-}
-
-function bind(server: Server, address: Address, tls: Tls | undefined): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync(formatAddress(address), serverCredentials(tls), (error, port) => {
-      if (error === null) resolve(port);
-      else reject(error);
-    });
-  });
 }
 
 const identity = (bytes: Buffer): Buffer => bytes;

@@ -15,7 +15,7 @@ export function unaryCall(
   serving: Serving,
 ): handleUnaryCall<Outcome<Message>, Buffer> {
   return (call, respond) => {
-    const request = followCall(call, serving, {
+    const request = followCall(call, desc, serving, {
       gone: () => undefined,
       stopped: (refusal) => respond(grpcStatus(refusal)),
     });

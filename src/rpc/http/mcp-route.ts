@@ -7,10 +7,12 @@ import type { Serving } from '../invoke.ts';
 import { CALLERS } from '../rules.ts';
 import { httpStatusOf } from '../status.ts';
 import { certificateBy } from './certificate-by.ts';
-import { namesLoopback } from './host-guard.ts';
+import { answersTo, type HostNames } from './host-guard.ts';
 
 /** Where MCP clients connect. */
 export const MCP_PATH = '/mcp';
+/** What the gateway is called in refusals and in the record of who did what. */
+const MCP_METHOD = 'mcp';
 
 /** The MCP gateway, as this port sees it. */
 export interface McpEndpoint {
@@ -26,9 +28,9 @@ export async function serveMcp(
   serving: Serving,
   request: IncomingMessage,
   response: ServerResponse,
-  guarded: boolean,
+  hosts: HostNames,
 ): Promise<void> {
-  if (!isOwnOrigin(request, guarded))
+  if (!isOwnOrigin(request, hosts))
     return refuse(response, 403, 'Requests of pages from elsewhere are refused.');
   const gone = new AbortController();
   response.once('close', () => gone.abort());
@@ -38,8 +40,10 @@ export async function serveMcp(
     header: (name) => [request.headers[name] ?? []].flat()[0],
     certificate: () => certificateBy(request),
     signal: gone.signal,
+    method: MCP_METHOD,
   });
-  const refusal = context.ok ? rightsFault('MCP', CALLERS, context.value.caller) : context.refusal;
+  const refusal = context.ok ? rightsFault(MCP_METHOD, CALLERS, context.value.caller) : context.refusal;
+  if (context.ok) context.value.record?.({ method: MCP_METHOD, outcome: refusal?.reason ?? 'ok' });
   if (!context.ok || refusal !== undefined)
     return refuse(response, httpStatusOf(refusal?.reason ?? 'internal'), refusal?.message ?? '');
   const { caller, lifetime } = context.value;
@@ -52,10 +56,10 @@ export async function serveMcp(
 }
 
 /** MCP has servers look at the origin, so that no page in a browser reaches one that was not meant for it. */
-function isOwnOrigin({ headers: { origin, host } }: IncomingMessage, guarded: boolean): boolean {
+function isOwnOrigin({ headers: { origin, host } }: IncomingMessage, hosts: HostNames): boolean {
   if (origin === undefined) return true;
   const from = URL.parse(origin)?.host;
-  return from !== undefined && (from === host || (guarded && namesLoopback(from)));
+  return from !== undefined && (from === host || (hosts.loopback && answersTo(hosts, from)));
 }
 
 function refuse(response: ServerResponse, status: number, message: string): void {

@@ -11,8 +11,8 @@ const PAGES = {
   403: {
     code: 'permission_denied',
     message:
-      'This port listens on loopback and answers to the names localhost, 127.0.0.1 and [::1] alone. ' +
-      'Use one of them in the URL.',
+      'This port does not answer to the name in the Host header. Use its address in the URL, or localhost on the same ' +
+      'machine; the setting http_hosts of the engine has the other names.',
   },
   404: {
     code: 'not_found',

@@ -76,7 +76,7 @@ function unary({ desc, handle }: Unary, serving: Serving) {
     const leave = serving.requests.add((refusal) => over.reject(connectError(refusal)));
     try {
       const answer = invoke(desc, serving.observer, async () => {
-        const request = await readRequest(call, serving);
+        const request = await readRequest(call, desc, serving);
         return request.ok ? handle(request.value.message, request.value.context) : request;
       });
       const outcome = await Promise.race([answer, over.promise]);
@@ -95,7 +95,7 @@ function serverStream({ desc, handle }: ServerStream, serving: Serving) {
     const leave = serving.requests.add((refusal) => channel.close(connectError(refusal)));
     try {
       const answer = async (): Promise<Outcome<void>> => {
-        const request = await readRequest(call, serving);
+        const request = await readRequest(call, desc, serving);
         return request.ok ? handle(request.value.message, channel.out, request.value.context) : request;
       };
       invokeThen(desc, serving.observer, answer, (outcome) =>
@@ -115,6 +115,7 @@ function whenAborted(signal: AbortSignal, then: (reason: unknown) => void): void
 
 async function readRequest(
   call: HandlerContext,
+  desc: DescMethod,
   serving: Serving,
 ): Promise<Outcome<{ readonly message: Message; readonly context: RequestContext }>> {
   const context = await openContext(serving, {
@@ -122,6 +123,7 @@ async function readRequest(
     header: (name) => call.requestHeader.get(name) ?? undefined,
     certificate: call.values.get(certificateKey),
     signal: call.signal,
+    method: nameOf(desc),
   });
   if (!context.ok) return context;
   const message = call.values.get(messageKey);

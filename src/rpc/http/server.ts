@@ -23,7 +23,7 @@ import type { Serving } from '../invoke.ts';
 import { bound, type Port } from '../port.ts';
 import type { Service } from '../service.ts';
 import { certificateBy } from './certificate-by.ts';
-import { namesLoopback } from './host-guard.ts';
+import { answersTo, type HostNames } from './host-guard.ts';
 import { take } from './intake.ts';
 import { MCP_PATH, serveMcp } from './mcp-route.ts';
 import { type Page, pageAt, pageFor } from './pages.ts';
@@ -62,17 +62,19 @@ export async function openHttpPort(
 
 function createHttpServer(services: readonly Service[], serving: Serving, address: Address): Server {
   const routes = new Map(createRoutes(services, serving).handlers.map((route) => [route.requestPath, route]));
-  const guarded = isLoopback(address.host);
+  const hosts: HostNames = { loopback: isLoopback(address.host), names: serving.hosts };
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (guarded && !namesLoopback(request.headers.host)) return send(response, pageFor(403));
+    // Whoever is in front might have looked at the other one.
+    if ((request.headersDistinct['host']?.length ?? 0) > 1) return send(response, pageFor(400));
+    if (!answersTo(hosts, request.headers.host)) return send(response, pageFor(403));
     // connect makes a URL of both, and throws where it cannot.
     if (!URL.canParse(request.url ?? '', `http://${request.headers.host}`))
       return send(response, pageFor(400));
     const path = request.url?.split('?', 1)[0] ?? '';
     const route = routes.get(path);
     if (path === MCP_PATH && serving.mcp !== undefined)
-      return serveMcp(serving.mcp, serving, request, response, guarded);
+      return serveMcp(serving.mcp, serving, request, response, hosts);
     if (route === undefined) return send(response, pageAt(request.method, path, services));
     await serve(route, request, response);
   };
