@@ -1,6 +1,7 @@
 import type { MemoryUse } from './memory.ts';
 import type { Startup } from './startup.ts';
 import type { Throughput } from './throughput.ts';
+import type { SessionMemory, Turns } from './turns.ts';
 
 export interface Report {
   readonly node: string;
@@ -8,10 +9,12 @@ export interface Report {
   readonly throughput: readonly Throughput[];
   readonly startup: Startup;
   readonly memory: MemoryUse;
+  readonly turns: readonly Turns[];
+  readonly sessions: SessionMemory;
 }
 
 /** The report for people, as text. */
-export function printed({ node, cores, throughput, startup, memory }: Report): string {
+export function printed({ node, cores, throughput, startup, memory, turns, sessions }: Report): string {
   return [
     `Node ${node}, ${cores} cores. Ratios are to the floor of the same round; medians of all rounds.`,
     '',
@@ -47,6 +50,38 @@ export function printed({ node, cores, throughput, startup, memory }: Report): s
       `${memory.bytesPerWaitingCall.toFixed(0)} for a waiting one.`,
     `After ${memory.calls} calls: ${memory.bytesPerEndedCall.toFixed(2)} bytes kept for each, ` +
       `handles ${memory.handlesBefore} before and ${memory.handlesAfter} after.`,
+    '',
+    'Turns with two model calls that are answered at once:',
+    '',
+    ...table(
+      [
+        'in flight',
+        'journal',
+        'calls a turn',
+        'turns/s',
+        'calls/s',
+        'direct calls/s',
+        'p50 ms',
+        'p99 ms',
+        'CPU ms',
+        'of a direct call',
+      ],
+      turns.map((row) => [
+        String(row.inFlight),
+        row.journal,
+        String(row.callsPerTurn),
+        row.turnsPerSecond.toFixed(0),
+        (row.turnsPerSecond * row.callsPerTurn).toFixed(0),
+        row.directCallsPerSecond.toFixed(0),
+        row.p50.toFixed(2),
+        row.p99.toFixed(2),
+        row.cpuPerTurn.toFixed(3),
+        row.cpuPerCall.toFixed(3),
+      ]),
+    ),
+    '',
+    `${sessions.sessions} sessions that have had a turn and are not in use take ${sessions.bytesPerIdleSession.toFixed(1)} bytes ` +
+      `of the engine's memory each; ${sessions.active} whose turn waits for a tool, ${sessions.bytesPerActiveSession.toFixed(0)} each.`,
   ].join('\n');
 }
 

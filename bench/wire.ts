@@ -1,6 +1,9 @@
 import {
   type DescMessage,
+  type DescMethod,
   type DescMethodBiDiStreaming,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
   fromBinary,
   type Message,
   type MessageShape,
@@ -74,6 +77,51 @@ export function openStream<I extends DescMessage, O extends DescMessage>(
   return call;
 }
 
+/** Requests of one connection, by grpc-js and nothing else. Each rejects with the status that was not OK. */
+export interface Requests {
+  unary<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    request: MessageShape<I>,
+  ): Promise<MessageShape<O>>;
+  /** Resolves at the end of the stream. */
+  stream<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodServerStreaming<I, O>,
+    request: MessageShape<I>,
+    receive: (message: MessageShape<O>) => void,
+  ): Promise<void>;
+}
+
+export function connect(address: string): Requests {
+  const client = new Client(address, credentials.createInsecure(), { 'grpc.enable_channelz': 0 });
+  return {
+    unary: (method, request) =>
+      new Promise((resolve, reject) => {
+        client.makeUnaryRequest(
+          pathOf(method),
+          (message: typeof request) => bufferOf(toBinary(method.input, message)),
+          (bytes) => fromBinary(method.output, bytes),
+          request,
+          (error, response) => {
+            if (response === undefined) reject(error);
+            else resolve(response);
+          },
+        );
+      }),
+    stream: (method, request, receive) =>
+      new Promise((resolve, reject) => {
+        const call = client.makeServerStreamRequest(
+          pathOf(method),
+          (message: typeof request) => bufferOf(toBinary(method.input, message)),
+          (bytes) => fromBinary(method.output, bytes),
+          request,
+        );
+        call.on('data', receive);
+        call.on('error', reject);
+        call.on('end', resolve);
+      }),
+  };
+}
+
 /**
  * Collects what becomes ready in one tick, as the engine does: with one message for each, a stream carries less
  * than half as much.
@@ -90,7 +138,7 @@ export function coalesce<T>(write: (batch: T[]) => void): (item: T) => void {
   };
 }
 
-function pathOf({ parent, name }: DescMethodBiDiStreaming): string {
+function pathOf({ parent, name }: DescMethod): string {
   return `/${parent.typeName}/${name}`;
 }
 

@@ -1,5 +1,6 @@
 /** The engine: `engine.ts JOURNAL [VARIABLE=VALUE …]`, with the standard variables of OpenTelemetry. */
 import { createEngine } from '../../src/main.ts';
+import { BENCH_AGENTS, benchModel } from '../model.ts';
 import { serveRole } from '../role.ts';
 
 const [journal = 'memory:', ...assignments] = process.argv.slice(2);
@@ -13,6 +14,8 @@ const engine = await createEngine({
   journal,
   listen: '127.0.0.1:0',
   http: false,
+  models: { bench: benchModel },
+  agents: BENCH_AGENTS,
   ...(assignments.length === 0 ? {} : { telemetry: { variables } }),
   observer: {
     report(level, event, facts) {
