@@ -122,6 +122,8 @@ export function buildEngine(options: EngineOptions): Engine {
   const isQuiet = (): boolean => {
     for (const { session } of sessions.all()) {
       for (const { phase } of session.calls.values()) if (phase.kind === 'dispatched') return false;
+      // A model call that breaks off is made again, and paid for again.
+      if (session.conversation?.turn?.model?.kind === 'calling') return false;
     }
     return true;
   };
