@@ -269,7 +269,10 @@ export function buildEngine(options: EngineOptions): Engine {
       }
       await retention?.stop();
       alarms.close();
-      for (const runner of [...sessions.all()]) runner.abandon(shared.stopping);
+      for (const runner of [...sessions.all()]) {
+        loop.drop(runner);
+        runner.abandon(shared.stopping);
+      }
     },
   };
 }
