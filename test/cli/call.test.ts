@@ -204,6 +204,8 @@ describe('commands for calls and tools', () => {
       { name: 'sum', workers: 1, inputSchema: { type: 'object' } },
     ]);
     expect(await json(['tools', '--search', 'draws', '--max', '1'])).toMatchObject([{ name: 'draw' }]);
+    const { stdout: diagnosed } = await client(['tools', '--diagnose', 'greet']);
+    expect(diagnosed).toBe('greet\n  is told whole to every provider\n');
     expect(await client(['tools', 'nothing*'])).toEqual({
       code: 0,
       stdout: '',
