@@ -8,6 +8,7 @@ import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
 import type { Delta } from '../../gen/spindle/v1/message_pb.ts';
 import type { Progress } from '../../gen/spindle/v1/progress_pb.ts';
 import type { AnswerVerdict, Failure } from '../../gen/spindle/v1/result_pb.ts';
+import type { Tool } from '../../gen/spindle/v1/tool_pb.ts';
 import type { ModelRequest, ModelResponse } from '../../gen/spindle/v1/trigger_pb.ts';
 import type {
   Answer,
@@ -451,6 +452,13 @@ export interface Models {
   fault(model: string): string | undefined;
   /** Rejects for bugs alone; an aborted call may settle in any way, nobody looks. */
   call(call: ModelCall): Promise<ModelAnswer>;
+  /** The tools that a request to the model goes without, since its provider cannot be told about them (2.6). */
+  toolsLeftOut?(model: string, tools: readonly Tool[]): readonly ToolLeftOut[];
+}
+
+export interface ToolLeftOut {
+  readonly name: string;
+  readonly reason: string;
 }
 
 /** A tool of an MCP server. */

@@ -1,10 +1,9 @@
 import type { Tool } from '../../gen/spindle/v1/tool_pb.ts';
 import { failure } from '../core/failure.ts';
 import { MAX_REPORTED_REMARKS } from '../core/limits.ts';
-import type { Blobs, Models, Observer, Random } from '../engine/ports.ts';
+import type { Blobs, Models, Observer, Random, ToolLeftOut } from '../engine/ports.ts';
 import { createLibraryProvider, type LibraryProvider } from './library-provider.ts';
 import type { ModelProvider } from './model-provider.ts';
-import type { ToolLeftOut } from './offered-tools.ts';
 import type { ProviderSettings } from './provider-settings.ts';
 
 export interface ModelsOptions {

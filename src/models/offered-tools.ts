@@ -1,17 +1,12 @@
 import type { LanguageModelV4FunctionTool } from '@ai-sdk/provider';
 import type { Tool } from '../../gen/spindle/v1/tool_pb.ts';
 import { MAX_CACHED_PROJECTIONS } from '../core/limits.ts';
+import type { ToolLeftOut } from '../engine/ports.ts';
 import { createCache } from '../schema/cache.ts';
 import { type Projection, project } from '../schema/projection/project.ts';
 import type { ProviderKind } from './provider-settings.ts';
 import type { ProviderTraits } from './provider-traits.ts';
 import type { ToolNames } from './tool-names.ts';
-
-/** A tool that the provider cannot be told about (2.6). */
-export interface ToolLeftOut {
-  readonly name: string;
-  readonly reason: string;
-}
 
 export interface OfferedTools {
   readonly tools: LanguageModelV4FunctionTool[];

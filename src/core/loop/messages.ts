@@ -11,6 +11,7 @@ import {
 } from '../../../gen/spindle/v1/message_pb.ts';
 import { ContentSchema } from '../../../gen/spindle/v1/result_pb.ts';
 import type { Call } from '../call.ts';
+import { ownMetadata } from '../own-metadata.ts';
 
 /** The calls that a message holds, in order. */
 export function callsIn({ parts }: ChatMessage): ToolCallPart[] {
@@ -35,6 +36,17 @@ export function textOf({ parts }: ChatMessage): string {
 export function argumentsIn(messages: readonly ChatMessage[], messageId: string, callId: string): string {
   const message = messages.findLast(({ id }) => id === messageId);
   return (message && callsIn(message).find((call) => call.callId === callId)?.arguments) ?? '';
+}
+
+/** Whether the model was told to write null for what it leaves out of a call's arguments (2.6). */
+export function writesNullForAbsent(
+  messages: readonly ChatMessage[],
+  messageId: string,
+  callId: string,
+): boolean {
+  const message = messages.findLast(({ id }) => id === messageId);
+  const part = message?.parts.find(({ kind }) => kind.case === 'toolCall' && kind.value.callId === callId);
+  return ownMetadata(part?.providerMetadataJson ?? '').nullForAbsent === true;
 }
 
 /** A message of text. */

@@ -97,6 +97,12 @@ export function createIterations(shared: Shared): Iterations {
     const toolSetDigest = await store(key.tenant, tools);
     const action = session.conversation?.turn?.nextModelCall;
     const model = action?.model || agent.model;
+    const untold = (
+      models?.toolsLeftOut?.(
+        model,
+        tools.map(({ tool }) => tool),
+      ) ?? []
+    ).map(({ name, reason }) => `${name}: ${reason}.`);
     const fault = agent.modelHandler === ModelHandler.WORKER ? undefined : modelFault(model);
     send(runner, iteration, {
       callId,
@@ -112,7 +118,7 @@ export function createIterations(shared: Shared): Iterations {
         action?.retry,
       ),
       historyRepairs: requestHistory(session).repairs,
-      toolsLeftOut: [...box.leftOut, ...left].slice(0, MAX_TOOLS_PER_AGENT),
+      toolsLeftOut: [...box.leftOut, ...left, ...untold].slice(0, MAX_TOOLS_PER_AGENT),
       toolsUnavailable: box.unavailable,
       unservable: fault === undefined ? undefined : failure('refused', fault),
     });

@@ -15,7 +15,7 @@ import { failure } from '../../core/failure.ts';
 import { matchesGlob } from '../../core/globs.ts';
 import { MAX_SUBAGENT_DEPTH } from '../../core/limits.ts';
 import type { PlannedCall } from '../../core/loop/conversation.ts';
-import { argumentsIn } from '../../core/loop/messages.ts';
+import { argumentsIn, writesNullForAbsent } from '../../core/loop/messages.ts';
 import { CALL_TOOL, SUBMIT_RESULT, TOOL_SEARCH } from '../../core/loop/reserved.ts';
 import { nearestNames } from '../../core/nearest-names.ts';
 import { isSafeToRepeat, mergePolicies, type Policy, WORKER_TOOL_POLICY } from '../../core/policy.ts';
@@ -50,6 +50,8 @@ interface Draft {
   readonly text: string;
   /** Its response stopped for length within it, perhaps (1.8). */
   readonly cut: boolean;
+  /** The model was told to write null for what it leaves out (2.6). */
+  readonly nullForAbsent: boolean;
 }
 
 /** Finds the tool of each call that a decision started, and checks its arguments (4.11, 6.7, 6.8). */
@@ -76,6 +78,7 @@ export function createPreparation(
         planned: call,
         text: argumentsIn(conversation.messages, call.messageId, call.callId),
         cut: turn.cutShort && index === planned.length - 1,
+        nullForAbsent: writesNullForAbsent(conversation.messages, call.messageId, call.callId),
       }),
     );
     const context: Context = {
@@ -103,7 +106,7 @@ export function createPreparation(
     if (spawned) return subagent(draft, context);
     if (definition === undefined) return unknown(planned, context);
     if (definition.tool.handler === ToolHandler.ENGINE) return own(draft, definition, context);
-    return found(planned, definition, text, draft.cut, context);
+    return found(planned, definition, text, draft, context);
   };
 
   /** A call of a tool that the agent has. */
@@ -111,13 +114,13 @@ export function createPreparation(
     planned: PlannedCall,
     definition: Definition,
     text: string,
-    cut: boolean,
+    written: Pick<Draft, 'cut' | 'nullForAbsent'>,
     context: Context,
     wrapped = false,
   ): PreparedCall => {
     const { tool } = definition;
     const { agent } = context;
-    const input = check(definition, text, cut, agent);
+    const input = check(definition, text, written, agent);
     const handler = tool.handler === ToolHandler.UNSPECIFIED ? ToolHandler.WORKER : tool.handler;
     const kind = handler === ToolHandler.SUBAGENT ? agent?.retry?.subagent : agent?.retry?.tool;
     const call: PreparedCall = {
@@ -163,7 +166,7 @@ export function createPreparation(
   const check = (
     definition: Definition,
     text: string,
-    cut: boolean,
+    { cut, nullForAbsent }: Pick<Draft, 'cut' | 'nullForAbsent'>,
     agent: AgentConfig | undefined,
   ): ToolInput => {
     const own = definition.tool.argumentRepair;
@@ -171,6 +174,7 @@ export function createPreparation(
     return schemas.checkArguments(definition, text, {
       repair: wanted === ArgumentRepair.BOUNDED,
       stoppedForLength: cut,
+      nullForAbsent,
     });
   };
 
@@ -195,8 +199,8 @@ export function createPreparation(
 
   /** The engine's own tools answer at once, or become the call that they name (6.8, 6.12). */
   const own = (draft: Draft, definition: Definition, context: Context): PreparedCall => {
-    const { planned, text, cut } = draft;
-    const input = check(definition, text, cut, context.agent);
+    const { planned, text } = draft;
+    const input = check(definition, text, draft, context.agent);
     const { tool } = definition;
     const call: PreparedCall = {
       ...bare(planned, input),
@@ -218,7 +222,14 @@ export function createPreparation(
         const name = JSON.parse(memberText(value, 'name') ?? '""') as string;
         const target = context.box.tools.find((each) => each.definition.tool.name === name)?.definition;
         if (target === undefined) return unknown(planned, context, name);
-        return found(planned, target, memberText(value, 'arguments') ?? '', cut, context, true);
+        return found(
+          planned,
+          target,
+          memberText(value, 'arguments') ?? '',
+          { ...draft, nullForAbsent: false },
+          context,
+          true,
+        );
       }
       default:
         return unknown(planned, context);

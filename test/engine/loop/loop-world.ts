@@ -61,14 +61,20 @@ export function agentOf(config: AgentInit = {}): AgentConfig {
   return create(AgentConfigSchema, { model: 'scripted/test', useTools: ['*'], ...config } as AgentInit);
 }
 
-export async function loopWorld(answers: Script['answers'], seed = 1): Promise<LoopWorld> {
+export async function loopWorld(
+  answers: Script['answers'],
+  seed = 1,
+  provider: Partial<Models> & { readonly change?: (answer: ModelAnswer) => ModelAnswer } = {},
+): Promise<LoopWorld> {
   const requests: ModelRequest[] = [];
   const scripted = createScriptedModel({ answers });
+  const { change = (answer: ModelAnswer) => answer, ...more } = provider;
   const models: Models = {
+    ...more,
     fault: (model) => (model.startsWith('scripted/') ? undefined : `there is no provider for ${model}`),
     call(call: ModelCall): Promise<ModelAnswer> {
       requests.push(call.request);
-      return scripted.call(call);
+      return scripted.call(call).then(change);
     },
   };
   const agents = new Map<string, AgentConfig>();
