@@ -1,24 +1,9 @@
-import type {
-  LanguageModelV4FinishReason,
-  LanguageModelV4StreamPart,
-  LanguageModelV4Usage,
-  SharedV4ProviderMetadata,
-} from '@ai-sdk/provider';
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import {
-  ChatMessageSchema,
-  type Delta,
-  DeltaSchema,
-  type PartSchema,
-  Role,
-  ToolCallPartSchema,
-} from '../../gen/spindle/v1/message_pb.ts';
-import { FinishReason, type ModelResponse, ModelResponseSchema } from '../../gen/spindle/v1/trigger_pb.ts';
+import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata } from '@ai-sdk/provider';
+import { create } from '@bufbuild/protobuf';
+import { type Delta, DeltaSchema, ToolCallPartSchema } from '../../gen/spindle/v1/message_pb.ts';
+import type { ModelResponse } from '../../gen/spindle/v1/trigger_pb.ts';
 import { MAX_CALLS_PER_ANSWER, MAX_MODEL_ANSWER_BYTES } from '../core/limits.ts';
-import type { OwnMetadata } from '../core/own-metadata.ts';
-import { metadataJson } from './part-metadata.ts';
-
-type PartInit = MessageInitShape<typeof PartSchema>;
+import { type AnswerEnd, type Draft, type OwnMetadataOf, responseOf } from './response.ts';
 
 /** What came back, as far as it went. */
 export type ReadAnswer =
@@ -39,29 +24,8 @@ export interface AnswerContext {
   /** A tool's own name for the provider's. */
   readonly toolName: (provided: string) => string;
   /** What Spindle keeps on a call's part. */
-  readonly ownMetadata: (toolName: string, provided: string, callId: string) => OwnMetadata;
+  readonly ownMetadata: OwnMetadataOf;
   readonly onDelta: (delta: Delta) => void;
-}
-
-/** A part of the answer while it comes in. */
-type Draft =
-  | { readonly kind: 'text' | 'reasoning'; text: string; metadata: SharedV4ProviderMetadata | undefined }
-  | { readonly kind: 'file'; readonly mediaType: string; readonly data: Uint8Array }
-  | {
-      readonly kind: 'call';
-      readonly provided: string;
-      readonly callId: string;
-      readonly name: string;
-      /** Byte for byte as they came; the library's own reading is only taken where nothing came. */
-      arguments: string;
-      metadata: SharedV4ProviderMetadata | undefined;
-      /** The library has seen its end. */
-      ended: boolean;
-    };
-
-interface End {
-  readonly finishReason: LanguageModelV4FinishReason;
-  readonly usage: LanguageModelV4Usage;
 }
 
 /** Reads a provider's stream to its end. Rejects as the stream does. */
@@ -72,7 +36,7 @@ export async function readAnswer(
   const drafts: Draft[] = [];
   const open = new Map<string, Extract<Draft, { kind: 'text' | 'reasoning' }>>();
   const calls = new Map<string, Extract<Draft, { kind: 'call' }>>();
-  let end: End | undefined;
+  let end: AnswerEnd | undefined;
   let model = '';
   let id = '';
   let units = 0;
@@ -191,68 +155,13 @@ export async function readAnswer(
 
   if (end === undefined) return { kind: 'broken_off' };
   const { unified } = end.finishReason;
-  const hasCalls = drafts.some(({ kind }) => kind === 'call');
   const silent = drafts.every(
     (draft) => draft.kind === 'reasoning' || (draft.kind === 'text' && draft.text === ''),
   );
   if (unified === 'error' || unified === 'interrupted') return { kind: 'broken_off' };
   if (unified === 'content-filter' && silent) return { kind: 'withheld' };
-  return {
-    kind: 'response',
-    response: create(ModelResponseSchema, {
-      message: create(ChatMessageSchema, {
-        role: Role.ASSISTANT,
-        parts: drafts.filter((draft) => saysSomething(draft, drafts)).map((draft) => partOf(draft, context)),
-      }),
-      finishReason: finishReasonOf(unified, hasCalls),
-      usage: usageOf(end.usage),
-      responseModel: model,
-      responseId: id,
-    }),
-  };
-}
-
-function saysSomething(draft: Draft, drafts: readonly Draft[]): boolean {
-  switch (draft.kind) {
-    case 'file':
-      return true;
-    case 'call':
-      // Announced, and then written under the same id again: the second is the call.
-      return (
-        draft.ended ||
-        draft.arguments !== '' ||
-        !drafts.some((other) => other !== draft && other.kind === 'call' && other.provided === draft.provided)
-      );
-    default:
-      return draft.text !== '' || draft.metadata !== undefined;
-  }
-}
-
-function partOf(draft: Draft, { ownMetadata }: AnswerContext): PartInit {
-  switch (draft.kind) {
-    case 'text':
-      return {
-        kind: { case: 'content', value: { kind: { case: 'text', value: { text: draft.text } } } },
-        providerMetadataJson: metadataJson(draft.metadata),
-      };
-    case 'reasoning':
-      return {
-        kind: { case: 'reasoning', value: { text: draft.text } },
-        providerMetadataJson: metadataJson(draft.metadata),
-      };
-    case 'file': {
-      const { mediaType: mimeType, data } = draft;
-      const kind = mimeType.startsWith('audio/') ? 'audio' : 'image';
-      return { kind: { case: 'content', value: { kind: { case: kind, value: { mimeType, data } } } } };
-    }
-    case 'call': {
-      const { callId, name, provided, metadata } = draft;
-      return {
-        kind: { case: 'toolCall', value: { callId, name, arguments: draft.arguments } },
-        providerMetadataJson: metadataJson(metadata, ownMetadata(name, provided, callId)),
-      };
-    }
-  }
+  const response = responseOf(drafts, end, { id, model }, context.ownMetadata);
+  return { kind: 'response', response };
 }
 
 /** Later metadata of a block completes earlier ones: a signature comes at the end. */
@@ -265,39 +174,4 @@ function merged(
   for (const [namespace, members] of Object.entries(more))
     whole[namespace] = { ...whole[namespace], ...members };
   return whole;
-}
-
-function finishReasonOf(unified: LanguageModelV4FinishReason['unified'], hasCalls: boolean): FinishReason {
-  switch (unified) {
-    case 'length':
-      return FinishReason.LENGTH;
-    case 'content-filter':
-      return FinishReason.CONTENT_FILTER;
-    case 'tool-calls':
-      return FinishReason.TOOL_CALLS;
-    case 'stop':
-      // Many servers say so though the model called tools.
-      return hasCalls ? FinishReason.TOOL_CALLS : FinishReason.STOP;
-    default:
-      return hasCalls ? FinishReason.TOOL_CALLS : FinishReason.OTHER;
-  }
-}
-
-function usageOf({
-  inputTokens,
-  outputTokens,
-}: LanguageModelV4Usage): NonNullable<MessageInitShape<typeof ModelResponseSchema>['usage']> {
-  return {
-    inputTokens: count(inputTokens.total),
-    outputTokens: count(outputTokens.total),
-    cachedInputTokens: count(inputTokens.cacheRead),
-    reasoningTokens: count(outputTokens.reasoning),
-  };
-}
-
-const MAX_UINT32 = 0xffff_ffff;
-
-/** Foreign: whatever it is, it has to fit the field. */
-function count(tokens: number | undefined): number {
-  return tokens === undefined || !(tokens > 0) ? 0 : Math.min(Math.round(tokens), MAX_UINT32);
 }

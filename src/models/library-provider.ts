@@ -59,7 +59,8 @@ export function createLibraryProvider(options: LibraryProviderOptions): LibraryP
     );
     const offered = offer(request.tools, names);
     for (const tool of offered.leftOut) options.onLeftOut(request.model, tool);
-    const bytes = await readBlobs(request.messages, traits.media, tenant, blobs);
+    const bytes = await readBlobs(request.messages, traits.media, tenant, blobs).catch(unreadable);
+    if (bytes === undefined) return failed(failure('internal', UNREADABLE, { retryable: true }));
     const prompt = promptOf(request.messages, {
       traits,
       bytes,
@@ -133,6 +134,15 @@ export function createLibraryProvider(options: LibraryProviderOptions): LibraryP
       ).leftOut,
     fault: () => keyFault(name, settings),
   };
+}
+
+const UNREADABLE =
+  'The pictures and texts of the conversation cannot be read from the blob store at the moment.';
+
+/** The store's own failures pass; anything else that a read rejects with is a bug. */
+function unreadable(error: unknown): undefined {
+  if (error instanceof Error && error.name === 'JournalError') return undefined;
+  throw error;
 }
 
 /** Why a provider cannot be called for want of a key. */

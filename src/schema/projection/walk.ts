@@ -1,9 +1,9 @@
 import { MAX_REMARKS } from '../../core/limits.ts';
-import { type Dialect, holdsOf } from '../dialect.ts';
-import { ENFORCED_FORMATS } from '../formats.ts';
+import type { Dialect } from '../dialect.ts';
 import { isJsonObject, type JsonObject, ownValue } from '../json-value.ts';
 import type { Place, References } from '../references.ts';
 import { conjoin } from './conjoin.ts';
+import { createKeywords } from './keywords.ts';
 import type { Profile } from './profile.ts';
 
 /** A schema of the projection: always an object, since providers do not know booleans everywhere. */
@@ -26,9 +26,6 @@ export interface Walk {
 }
 
 const DEFINITIONS = '#/$defs/';
-/** What a model reads; other annotations are for programs. */
-const READ_BY_MODELS: ReadonlySet<string> = new Set(['description', 'title', 'default', 'examples']);
-
 export function createWalk(profile: Profile, dialect: Dialect, references: References): Walk {
   const notes = new Set<string>();
   let impossible: string | undefined;
@@ -38,11 +35,10 @@ export function createWalk(profile: Profile, dialect: Dialect, references: Refer
   const recursive = new Set<string>();
   const open = new Set<string>();
 
-  const takes = (keyword: string): boolean => profile.keywords?.has(keyword) ?? true;
   const note = (pointer: string, what: string): void => {
     notes.add(`at ${pointer === '' ? 'the root' : pointer.slice(0, 200)}: ${what}`);
   };
-  const away = (place: Place, keyword: string): void => note(place.pointer, `"${keyword}" is left out`);
+  const keywords = createKeywords({ profile, dialect, note, inside, joined });
 
   function schema(place: Place): Loose {
     if (!isJsonObject(place.schema)) {
@@ -92,203 +88,6 @@ export function createWalk(profile: Profile, dialect: Dialect, references: Refer
     return `${last}_${number}`;
   }
 
-  function keywords(place: Place, from: JsonObject): Loose {
-    const made: Record<string, unknown> = {};
-    const also: Loose[] = [];
-    for (const [keyword, value] of Object.entries(from)) {
-      const holds = holdsOf(dialect, keyword);
-      if ((holds === 'annotation' || holds === 'assertion') && overflows(value)) {
-        away(place, keyword);
-      } else if (holds === 'annotation') {
-        if (READ_BY_MODELS.has(keyword)) made[keyword] = value;
-      } else if (holds !== undefined && holds !== 'reference') {
-        keywordOf(place, keyword, value, made, also);
-      }
-    }
-    if (profile.itemsRequired && mayBeArray(made) && !('items' in made)) made['items'] = {};
-    return also.length === 0 ? made : joined(place.pointer, [made, ...also]);
-  }
-
-  function keywordOf(
-    place: Place,
-    keyword: string,
-    value: unknown,
-    made: Record<string, unknown>,
-    also: Loose[],
-  ): void {
-    switch (keyword) {
-      case '$defs':
-      case 'definitions':
-        return;
-      case 'properties':
-        made[keyword] = properties(place, value);
-        return;
-      case 'items':
-        if (Array.isArray(value))
-          tuple(place, value, ownValue(asObject(place.schema), 'additionalItems'), keyword, made);
-        else if (!Array.isArray(ownValue(asObject(place.schema), 'prefixItems'))) {
-          made[keyword] = value === false ? noItems(made) : inside(place, [keyword], value);
-        }
-        return;
-      case 'prefixItems':
-        if (Array.isArray(value))
-          tuple(place, value, ownValue(asObject(place.schema), 'items'), keyword, made);
-        return;
-      case 'additionalItems':
-        return;
-      case 'dependencies':
-        // Of draft-07 alone, and split in two by 2020-12.
-        away(place, keyword);
-        return;
-      case 'additionalProperties':
-        // Without the patterns, nobody could tell which properties are additional.
-        if (value !== true && !takes('patternProperties') && 'patternProperties' in asObject(place.schema)) {
-          away(place, keyword);
-          return;
-        }
-        made[keyword] = typeof value === 'boolean' ? value : inside(place, [keyword], value);
-        return;
-      case 'const':
-        if (takes(keyword)) made[keyword] = value;
-        else enumOf(place, keyword, [value], made);
-        return;
-      case 'enum':
-        enumOf(place, keyword, Array.isArray(value) ? value : [], made);
-        return;
-      case 'format':
-        if (takes(keyword) && (profile.formats?.has(String(value)) ?? true)) made[keyword] = value;
-        else if (ENFORCED_FORMATS.has(String(value)))
-          note(place.pointer, `the format "${String(value)}" is left out`);
-        return;
-      case 'pattern':
-        if (takes(keyword) && (profile.lookaround || !/\(\?<?[=!]/.test(String(value))))
-          made[keyword] = value;
-        else away(place, keyword);
-        return;
-      case 'minItems': {
-        const least = Math.min(Number(value), profile.maxMinItems);
-        if (!takes(keyword)) away(place, keyword);
-        else made[keyword] = least;
-        if (takes(keyword) && least < Number(value)) note(place.pointer, `"minItems" is said as ${least}`);
-        return;
-      }
-      case 'exclusiveMinimum':
-      case 'exclusiveMaximum': {
-        const inclusive = keyword === 'exclusiveMinimum' ? 'minimum' : 'maximum';
-        if (takes(keyword)) made[keyword] = value;
-        else {
-          if (takes(inclusive) && !(inclusive in asObject(place.schema))) made[inclusive] = value;
-          note(place.pointer, `"${keyword}" is ${takes(inclusive) ? `said as "${inclusive}"` : 'left out'}`);
-        }
-        return;
-      }
-      case 'oneOf':
-        if (!takes(keyword)) note(place.pointer, '"oneOf" is said as "anyOf"');
-        alternatives(place, keyword, value, made, also);
-        return;
-      case 'anyOf':
-        alternatives(place, keyword, value, made, also);
-        return;
-      case 'allOf': {
-        const all = insideEach(place, keyword, value);
-        if (takes(keyword)) made[keyword] = all;
-        else also.push(...all);
-        return;
-      }
-      default:
-        if (takes(keyword)) made[keyword] = plainValue(place, keyword, value);
-        else away(place, keyword);
-    }
-  }
-
-  /** `anyOf`, and `oneOf` where it is said so; a second one of the two has to hold beside the first. */
-  function alternatives(
-    place: Place,
-    keyword: string,
-    value: unknown,
-    made: Record<string, unknown>,
-    also: Loose[],
-  ): void {
-    const branches = insideEach(place, keyword, value);
-    const said = takes(keyword) ? keyword : 'anyOf';
-    if (said in made) also.push({ [said]: branches });
-    else made[said] = branches;
-  }
-
-  function plainValue(place: Place, keyword: string, value: unknown): unknown {
-    switch (holdsOf(dialect, keyword)) {
-      case 'schema':
-        return typeof value === 'boolean' ? value : inside(place, [keyword], value);
-      case 'schemas':
-        return insideEach(place, keyword, value);
-      case 'named':
-        return Object.fromEntries(
-          Object.entries(asObject(value)).map(([name, inner]) => [
-            name,
-            typeof inner === 'boolean' ? inner : inside(place, [keyword, name], inner),
-          ]),
-        );
-      default:
-        return value;
-    }
-  }
-
-  function properties(place: Place, value: unknown): Loose {
-    const entries = Object.entries(asObject(value)).flatMap(([name, inner]): [string, Loose][] => {
-      // A property that nothing may be is one that has to be absent.
-      if (inner === false) {
-        note(
-          place.pointer,
-          `that the property ${JSON.stringify(name.slice(0, 80))} has to be absent is left out`,
-        );
-        return [];
-      }
-      return [[name, inside(place, ['properties', name], inner)]];
-    });
-    return Object.fromEntries(entries);
-  }
-
-  function enumOf(
-    place: Place,
-    keyword: string,
-    values: readonly unknown[],
-    made: Record<string, unknown>,
-  ): void {
-    const simple = values.every((value) => typeof value === 'string' || typeof value === 'number');
-    if (profile.anyEnum || simple) made['enum'] = values;
-    else away(place, keyword);
-  }
-
-  /** Items by place: said so, or as items each of which is one of them. */
-  function tuple(
-    place: Place,
-    value: readonly unknown[],
-    rest: unknown,
-    keyword: string,
-    made: Record<string, unknown>,
-  ): void {
-    const prefix = value.map((inner, index) => inside(place, [keyword, index], inner));
-    const others = keyword === 'items' ? 'additionalItems' : 'items';
-    const last = rest === undefined || typeof rest === 'boolean' ? undefined : inside(place, [others], rest);
-    if (profile.tuples && takes('prefixItems')) {
-      made['prefixItems'] = prefix;
-      if (last !== undefined) made['items'] = last;
-      else if (rest === false)
-        made['maxItems'] = Math.min(prefix.length, Number(made['maxItems'] ?? prefix.length));
-      return;
-    }
-    note(place.pointer, 'which item stands at which place is left out');
-    const open = last === undefined && rest !== false;
-    const kinds = [...prefix, ...(last === undefined ? [] : [last])];
-    made['items'] = open ? {} : distinct(kinds).length === 1 ? kinds[0] : { anyOf: distinct(kinds) };
-    if (rest === false && takes('maxItems')) made['maxItems'] = prefix.length;
-  }
-
-  function noItems(made: Record<string, unknown>): Loose {
-    if (takes('maxItems')) made['maxItems'] = 0;
-    return {};
-  }
-
   function joined(pointer: string, parts: readonly Loose[]): Loose {
     return conjoin(parts, {
       resolve: (reference) => {
@@ -307,10 +106,6 @@ export function createWalk(profile: Profile, dialect: Dialect, references: Refer
 
   function inside(place: Place, steps: readonly (string | number)[], value: unknown): Loose {
     return schema(references.inside(place, steps, value));
-  }
-
-  function insideEach(place: Place, keyword: string, value: unknown): Loose[] {
-    return (Array.isArray(value) ? value : []).map((inner, index) => inside(place, [keyword, index], inner));
   }
 
   return {
@@ -350,21 +145,3 @@ export function createWalk(profile: Profile, dialect: Dialect, references: Refer
 }
 
 const RECURSIVE = 'a schema that leads back to itself cannot be said in this form';
-
-function mayBeArray({ type }: Readonly<Record<string, unknown>>): boolean {
-  return type === 'array' || (Array.isArray(type) && type.includes('array'));
-}
-
-function distinct(schemas: readonly Loose[]): Loose[] {
-  return [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
-}
-
-function asObject(value: unknown): JsonObject {
-  return isJsonObject(value) ? value : {};
-}
-
-/** Whether a value holds a number that was too large to be read: JSON has none for it. */
-function overflows(value: unknown): boolean {
-  if (typeof value === 'number') return !Number.isFinite(value);
-  return typeof value === 'object' && value !== null && Object.values(value).some(overflows);
-}
