@@ -4,8 +4,10 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Role } from '../../gen/spindle/v1/message_pb.ts';
 import { millisOf } from '../../src/core/time.ts';
+import { createModels } from '../../src/models/models.ts';
+import { systemRandom } from '../../src/system.ts';
 import { ask, message, OPENING, textPart } from './driver.ts';
-import { KEY, KINDS, modelOf, SECRET_HEADER, serveProvider } from './providers.ts';
+import { KEY, KINDS, modelOf, SECRET_HEADER, serveProvider, settingsOf } from './providers.ts';
 import { answer } from './wire/conversation.ts';
 
 function pages(status: number, fields: Partial<Parameters<typeof answer>[0]> = {}) {
@@ -213,6 +215,26 @@ describe('the bytes of a conversation', () => {
     const sent = JSON.stringify(served.server.requests[0]?.body);
     expect(sent).toContain(`[blob:${missing}, image/png, 10 bytes, not shown]`);
     expect(sent).toContain(`[blob:${large}, image/png, 6291456 bytes, not shown]`);
+  });
+});
+
+describe('a store that cannot be read', () => {
+  const digest = `sha256-${createHash('sha256').update('x').digest('hex')}`;
+  const value = { uri: `blob:${digest}`, mimeType: 'image/png', sizeBytes: 4n };
+  const picture = { kind: { case: 'content' as const, value: { kind: { case: 'blob' as const, value } } } };
+  const broken = (name: string) =>
+    createModels({
+      providers: { anthropic: settingsOf('anthropic', 'http://127.0.0.1:1') },
+      blobs: { read: () => Promise.reject(Object.assign(new Error('no'), { name })) },
+      random: systemRandom(),
+      observer: { report: () => undefined },
+    });
+  const messages = [message(Role.USER, picture)];
+
+  it('ends the attempt with a failure that may be retried; a bug is none', async () => {
+    const given = await ask(broken('JournalError'), modelOf('anthropic'), { messages });
+    expect(given).toMatchObject({ kind: 'failure', failure: { code: 'internal', retryable: true } });
+    await expect(ask(broken('TypeError'), modelOf('anthropic'), { messages })).rejects.toThrow('no');
   });
 });
 
