@@ -5,6 +5,7 @@
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Caller, CallerSchema } from '../../gen/spindle/v1/call_pb.ts';
+import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
 import type { ToolSchema } from '../../gen/spindle/v1/tool_pb.ts';
 import {
   type CallToolRequest,
@@ -122,6 +123,10 @@ export interface TestJournal extends Journal {
   hold(): void;
   letGo(): void;
   readonly appended: number;
+  /** Hears every event that became durable. */
+  onAppended: ((events: readonly SessionEvent[]) => void) | undefined;
+  /** The engine is killed when so many appends are durable, before it hears that the last one is. */
+  killAt: number | undefined;
 }
 
 export function testJournal(): TestJournal {
@@ -138,6 +143,8 @@ export function testJournal(): TestJournal {
     pruneFault: undefined,
     damaged: new Set(),
     misled: undefined,
+    onAppended: undefined,
+    killAt: undefined,
     hold: () => {
       gate = Promise.withResolvers();
     },
@@ -150,7 +157,10 @@ export function testJournal(): TestJournal {
       if (tested.fault !== undefined) throw new JournalError(tested.fault, 'as the test says');
       for (const { key } of batch) rejectDamaged(key.sessionId);
       appended += batch.length;
-      return journal.append(batch);
+      const outcomes = await journal.append(batch);
+      for (const [index, { events }] of batch.entries())
+        if (outcomes[index]?.kind === 'appended') tested.onAppended?.(events);
+      return outcomes;
     },
     async *read(key, afterSequence) {
       rejectDamaged(key.sessionId);
@@ -209,6 +219,8 @@ export interface VirtualEngine {
   readonly blobs: Blobs;
   readonly reports: readonly Report[];
   readonly failures: readonly unknown[];
+  /** False once it was killed. */
+  readonly isAlive: boolean;
   /** Lets everything happen that needs no time. */
   settle(): Promise<void>;
   /** Lets time pass; what is due happens at its time. */
@@ -276,7 +288,14 @@ async function start(kept: Kept): Promise<VirtualEngine> {
   const engine = buildEngine({
     journal: {
       ...journal,
-      append: (batch) => (alive ? journal.append(batch) : new Promise(() => undefined)),
+      async append(batch) {
+        const outcomes = alive ? await journal.append(batch) : [];
+        if (journal.killAt !== undefined && journal.appended >= journal.killAt) {
+          alive = false;
+          journal.killAt = undefined;
+        }
+        return alive ? outcomes : new Promise(() => undefined);
+      },
     },
     blobs,
     clock: own,
@@ -310,6 +329,9 @@ async function start(kept: Kept): Promise<VirtualEngine> {
     blobs,
     reports,
     failures,
+    get isAlive() {
+      return alive;
+    },
     settle,
     async advance(millis) {
       const end = clock.now() + millis;
