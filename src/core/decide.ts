@@ -5,6 +5,7 @@ import { afterDispatch, finish } from './attempt.ts';
 import { totalDeadline } from './call.ts';
 import type { Command, WorkerAnswer } from './command.ts';
 import { about, record } from './event.ts';
+import { evolve } from './evolve.ts';
 import { leaseOf, lost, place, returned } from './lease.ts';
 import { advance, type Deciders, NO_DECIDERS } from './loop/advance.ts';
 import { decideAmended } from './loop/amend.ts';
@@ -24,6 +25,8 @@ export type Decided =
   | {
       readonly kind: 'accepted';
       readonly events: readonly SessionEvent[];
+      /** As it is after them. */
+      readonly session: Session;
       readonly answer: AnswerRuling | undefined;
     }
   | Extract<Ruling, { kind: 'refused' }>;
@@ -35,10 +38,11 @@ export function decide(session: Session, command: Command, deciders: Deciders = 
   if (ruling.kind === 'refused') return ruling;
   const { drafts, answer } = ruling;
   if (session.conversation === undefined && command.kind !== 'create') {
-    return { kind: 'accepted', events: record(session, at, drafts), answer };
+    const events = record(session, at, drafts);
+    return { kind: 'accepted', events, session: events.reduce(evolve, session), answer };
   }
-  const story = ruling.story ?? tell(begin(session, at), ...drafts);
-  return { kind: 'accepted', events: advance(story, deciders).events, answer };
+  const story = advance(ruling.story ?? tell(begin(session, at), ...drafts), deciders);
+  return { kind: 'accepted', events: story.events, session: story.session, answer };
 }
 
 function rule(session: Session, command: Command): Ruling {

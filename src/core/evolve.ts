@@ -10,7 +10,7 @@ import { CancelReason } from '../../gen/spindle/v1/worker_service_pb.ts';
 import type { Call, Lease, LeaseState, Terms } from './call.ts';
 import { evolveConversation } from './loop/evolve-conversation.ts';
 import { policyOf } from './policy.ts';
-import type { Session } from './session.ts';
+import { type Session, withCall } from './session.ts';
 import { type Instant, instantOf, millisOf } from './time.ts';
 
 /** What an event means: the session after it. */
@@ -24,12 +24,6 @@ export function evolve(session: Session, event: SessionEvent): Session {
   return conversation === undefined && event.kind.case !== 'sessionCreated'
     ? after
     : evolveConversation(after, event, occurredAt);
-}
-
-function withCall(calls: Session['calls'], call: Call): Session['calls'] {
-  // A direct call is alone in its session, and copying a map costs more than making one.
-  const isAlone = calls.size === 0 || (calls.size === 1 && calls.has(call.callId));
-  return (isAlone ? new Map<string, Call>() : new Map(calls)).set(call.callId, call);
 }
 
 function evolveCall(session: Session, { kind, journal }: SessionEvent, at: Instant): Call | undefined {

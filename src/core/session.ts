@@ -1,6 +1,7 @@
 import type { Call } from './call.ts';
 import type { Conversation } from './loop/conversation.ts';
 import type { Instant } from './time.ts';
+import { VersionedMap } from './versioned-map.ts';
 
 /** A session as its log tells it. A direct call is a session of its own (4.12). */
 export interface Session {
@@ -19,6 +20,15 @@ export function newSession(sessionId: string): Session {
 }
 
 const NO_CALLS: Session['calls'] = new Map();
+
+/** The calls after one of them has changed, or is new. */
+export function withCall(calls: Session['calls'], call: Call): Session['calls'] {
+  // A direct call is alone in its session, and a map of one is made fastest.
+  const isAlone = calls.size === 0 || (calls.size === 1 && calls.has(call.callId));
+  if (isAlone) return new Map<string, Call>().set(call.callId, call);
+  const versions = calls instanceof VersionedMap ? calls : new VersionedMap(calls);
+  return versions.with(call.callId, call);
+}
 
 /**
  * The time in a session: never before its newest event (7.2). Where the wall clock was set back between two

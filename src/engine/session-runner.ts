@@ -5,7 +5,6 @@ import type { Progress } from '../../gen/spindle/v1/progress_pb.ts';
 import { type CallUpdate, CallUpdateSchema } from '../../gen/spindle/v1/tool_service_pb.ts';
 import type { Command, Heard } from '../core/command.ts';
 import { decide } from '../core/decide.ts';
-import { evolve } from '../core/evolve.ts';
 import { JOURNAL_RETRY_MS, MAX_MAILBOX } from '../core/limits.ts';
 import type { Deciders } from '../core/loop/advance.ts';
 import { type Effect, effectName, isUnfinished, owed } from '../core/owed.ts';
@@ -190,7 +189,7 @@ export class SessionRunner implements Sleeper {
     const outcomes = letters.map(({ command }): Outcome<Done> => {
       const decided = decide(session, command, this.#options.deciders(this));
       if (decided.kind === 'refused') return { ok: false, refusal: decided.refusal };
-      session = decided.events.reduce(evolve, session);
+      session = decided.session;
       events = events.length === 0 ? decided.events : [...events, ...decided.events];
       return accepted({ session, changed: decided.events.length > 0, answer: decided.answer });
     });
@@ -281,20 +280,20 @@ export class SessionRunner implements Sleeper {
 
   /** Performs what is owed and has not been performed yet, and arms the alarm. */
   #perform(): void {
-    const now = this.#options.clock.now();
-    for (const effect of owed(this.session, now)) {
+    const effects = owed(this.session, this.#options.clock.now());
+    for (const effect of effects) {
       const name = effectName(effect);
       if (this.#performed.has(name)) continue;
       this.#performed.add(name);
       this.#options.perform(this, effect);
     }
-    if (this.session.conversation !== undefined) this.#withdraw(now);
+    if (this.session.conversation !== undefined) this.#withdraw(effects);
     this.rearm();
   }
 
   /** Forgets what is not owed any more. A conversation lives long; a direct call goes with all that it did. */
-  #withdraw(now: Instant): void {
-    const names = new Set(owed(this.session, now).map(effectName));
+  #withdraw(effects: readonly Effect[]): void {
+    const names = new Set(effects.map(effectName));
     for (const name of this.#performed) {
       if (names.has(name)) continue;
       this.#performed.delete(name);

@@ -41,6 +41,7 @@ function messagesFault(
   if (conversation.messages.length + messages.length > MAX_SESSION_MESSAGES) {
     return `the conversation would have more than ${MAX_SESSION_MESSAGES} messages; start another session`;
   }
+  if (messages.length === 0) return undefined;
   const ids = new Set(conversation.messages.map(({ id }) => id));
   const answered = new Set(conversation.messages.flatMap(resultsIn).map(({ callId }) => callId));
   const held = new Set(conversation.messages.flatMap(callsIn).map(({ callId }) => callId));

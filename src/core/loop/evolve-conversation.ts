@@ -13,7 +13,7 @@ import { ToolHandler } from '../../../gen/spindle/v1/tool_pb.ts';
 import { FinishReason } from '../../../gen/spindle/v1/trigger_pb.ts';
 import type { Call } from '../call.ts';
 import { policyOf } from '../policy.ts';
-import type { Session } from '../session.ts';
+import { type Session, withCall } from '../session.ts';
 import { type Instant, millisOf } from '../time.ts';
 import type { Cause, Conversation, Interrupt, PendingTrigger, PlannedCall, Turn } from './conversation.ts';
 import { argumentsIn, callsIn, messageOfCall, messageOfModelCall } from './messages.ts';
@@ -373,7 +373,8 @@ function requested(session: Session, { kind }: SessionEvent): Session {
   const { messageId, arguments: own } = kind.value;
   const text =
     own === '' && messageId !== '' ? argumentsIn(conversation.messages, messageId, call.callId) : own;
-  return withCall(session, { ...call, arguments: text, phase: firstPhase(session, call) });
+  const phase = firstPhase(session, call);
+  return { ...session, calls: withCall(session.calls, { ...call, arguments: text, phase }) };
 }
 
 /** Where a call stands at first (6.2, 6.9, 6.11). */
@@ -392,11 +393,7 @@ function resumed(session: Session, callId: string, at: Instant): Session {
   const call = session.calls.get(callId);
   if (call?.phase.kind !== 'waiting' || call.leases.length > 0) return session;
   const phase: Call['phase'] = isHeldBack(session, call) ? { kind: 'held', from: at } : readyPhase(call, at);
-  return withCall(session, { ...call, phase });
-}
-
-function withCall(session: Session, call: Call): Session {
-  return { ...session, calls: new Map(session.calls).set(call.callId, call) };
+  return { ...session, calls: withCall(session.calls, { ...call, phase }) };
 }
 
 function planned(before: Conversation, callId: string, state: PlannedCall['state']): Conversation {

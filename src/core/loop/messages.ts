@@ -14,14 +14,29 @@ import type { Call } from '../call.ts';
 import { ownMetadata } from '../own-metadata.ts';
 
 /** The calls that a message holds, in order. */
-export function callsIn({ parts }: ChatMessage): ToolCallPart[] {
-  return parts.flatMap(({ kind }) => (kind.case === 'toolCall' ? [kind.value] : []));
+export function callsIn({ parts }: ChatMessage): readonly ToolCallPart[] {
+  let calls: ToolCallPart[] | undefined;
+  for (const { kind } of parts) {
+    if (kind.case !== 'toolCall') continue;
+    calls ??= [];
+    calls.push(kind.value);
+  }
+  return calls ?? NONE;
 }
 
 /** The ends of calls that a message holds, in order. */
-export function resultsIn({ parts }: ChatMessage): ToolResultPart[] {
-  return parts.flatMap(({ kind }) => (kind.case === 'toolResult' ? [kind.value] : []));
+export function resultsIn({ parts }: ChatMessage): readonly ToolResultPart[] {
+  let results: ToolResultPart[] | undefined;
+  for (const { kind } of parts) {
+    if (kind.case !== 'toolResult') continue;
+    results ??= [];
+    results.push(kind.value);
+  }
+  return results ?? NONE;
 }
+
+/** Of most messages: each decision looks through the whole conversation. */
+const NONE: readonly never[] = [];
 
 /** The text of a message, its text blocks joined as they are. */
 export function textOf({ parts }: ChatMessage): string {

@@ -1,6 +1,6 @@
 import { ToolHandler } from '../../../gen/spindle/v1/tool_pb.ts';
 import type { Call } from '../call.ts';
-import type { Session } from '../session.ts';
+import { type Session, withCall } from '../session.ts';
 import type { Instant } from '../time.ts';
 
 /**
@@ -18,14 +18,15 @@ export function isHeldBack({ calls, conversation }: Session, { callId, sequentia
 
 /** A call has ended: those that waited for it alone go on. Their clocks have stood still (4.4). */
 export function released(session: Session, at: Instant): Session {
-  let calls: Map<string, Call> | undefined;
-  for (const call of session.calls.values()) {
-    if (call.phase.kind !== 'held' || isHeldBack(session, call)) continue;
-    calls ??= new Map(session.calls);
+  let { calls } = session;
+  // What is held back is of the running turn's iteration.
+  for (const { callId } of session.conversation?.turn?.plan ?? []) {
+    const call = calls.get(callId);
+    if (call?.phase.kind !== 'held' || isHeldBack(session, call)) continue;
     const pausedFor = call.pausedFor + at - call.phase.from;
-    calls.set(call.callId, { ...call, pausedFor, phase: readyPhase(call, at) });
+    calls = withCall(calls, { ...call, pausedFor, phase: readyPhase(call, at) });
   }
-  return calls === undefined ? session : { ...session, calls };
+  return calls === session.calls ? session : { ...session, calls };
 }
 
 /** Where a call stands whose turn it is: a worker has to be found, or it is open for who runs it. */
