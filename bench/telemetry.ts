@@ -29,6 +29,15 @@ interface Arrangement {
   readonly caller: Measured;
 }
 
+interface Round {
+  /** Calls a second. */
+  readonly rate: number;
+  /** Seconds of the engine's process for one call, all its threads together. */
+  readonly cpu: number;
+  /** Of the spans of the round's calls, those that had arrived when it was over. */
+  readonly share: number;
+}
+
 const collector = await startProcess('collector');
 const exporting = [
   `OTEL_EXPORTER_OTLP_ENDPOINT=http://${collector.address}`,
@@ -45,6 +54,8 @@ const VARIANTS: readonly (readonly [name: string, variables: readonly string[]])
   ],
 ];
 
+console.log('| journal, in flight | telemetry | calls/s | ratio | µs CPU a call | ratio | arrived |');
+console.log('| --- | --- | ---: | ---: | ---: | ---: | ---: |');
 for (const journal of ['memory', 'sqlite'] as const) {
   const place = mkdtempSync(join(values.directory ?? tmpdir(), 'spindle-bench-'));
   const arrangements: Arrangement[] = [];
@@ -58,7 +69,7 @@ for (const journal of ['memory', 'sqlite'] as const) {
   for (const { caller } of arrangements)
     await caller.load({ tool: ECHO, inFlight: 64, until: { calls: WARM_UP_CALLS } });
   for (const inFlight of [16, 256]) {
-    const rounds: { readonly rate: number; readonly cpu: number; readonly share: number }[][] = [];
+    const rounds: Round[][] = [];
     for (let round = 0; round < ROUNDS; round++) {
       const measured = [];
       for (const { caller, engine } of arrangements) {
@@ -77,17 +88,24 @@ for (const journal of ['memory', 'sqlite'] as const) {
       }
       rounds.push(measured);
     }
-    console.log(`\n${journal}, ${inFlight} in flight`);
     for (const [index, { name }] of arrangements.entries()) {
-      const over = (value: (mine: number, off: number) => number, field: 'rate' | 'cpu' | 'share'): number =>
-        median(rounds.map((round) => value(round[index]?.[field] ?? 0, round[0]?.[field] ?? 0)));
-      const rate = over((mine) => mine, 'rate').toFixed(0);
-      const ratio = over((mine, off) => mine / off, 'rate').toFixed(2);
-      const cpu = (over((mine) => mine, 'cpu') * 1e6).toFixed(1);
-      const share = (over((mine) => mine, 'share') * 100).toFixed(0);
-      console.log(
-        `${name.padEnd(24)} ${rate.padStart(6)} calls/s  ratio ${ratio}  ${cpu} µs CPU a call  ${share} % of its spans arrived meanwhile`,
-      );
+      const over = (value: (mine: Round, off: Round) => number): number =>
+        median(
+          rounds.flatMap((round) => {
+            const [mine, off] = [round[index], round[0]];
+            return mine === undefined || off === undefined ? [] : [value(mine, off)];
+          }),
+        );
+      const cells = [
+        `${journal}, ${inFlight}`,
+        name,
+        over(({ rate }) => rate).toFixed(0),
+        over((mine, off) => mine.rate / off.rate).toFixed(2),
+        over(({ cpu }) => cpu * 1e6).toFixed(1),
+        over((mine, off) => off.cpu / mine.cpu).toFixed(2),
+        `${(over(({ share }) => share) * 100).toFixed(0)} %`,
+      ];
+      console.log(`| ${cells.join(' | ')} |`);
     }
   }
   for (const { caller, worker, engine } of arrangements)

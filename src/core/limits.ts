@@ -391,6 +391,8 @@ export const METRIC_EXPORT_INTERVAL_MS = 60_000;
 export const TELEMETRY_FLUSH_MS = 5_000;
 /** The same fault of the export is reported once in this time, with how often it happened. */
 export const TELEMETRY_REPORT_INTERVAL_MS = 60_000;
+/** Events of one span, and waits of one call: the default of the standard, OTEL_SPAN_EVENT_COUNT_LIMIT. */
+export const MAX_MOMENTS = 128;
 /** Traces whose ids need not be derived again: about those that a busy engine has in flight. */
 export const MAX_TRACES_AT_HAND = 4_096;
 /** Connections to the Prometheus endpoint at once: a few scrapers, and a person who looks. */

@@ -451,6 +451,17 @@ export interface WorkerRef {
   readonly instanceId: string;
 }
 
+/** Connected workers and their slots, as they stand. */
+export interface WorkersStanding {
+  readonly connected: number;
+  /** Dispatches that the connected workers take at once. */
+  readonly slots: number;
+  /** Of these, taken; stuck ones are among them. */
+  readonly used: number;
+  /** Handlers that go on though the engine ended their dispatch (4.4). */
+  readonly stuck: number;
+}
+
 /** What workers do, as the engine hears it. */
 export interface WorkersListener {
   /** Resolves when the definitions are durable; before that nobody is served under them (7.5). */

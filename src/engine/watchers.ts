@@ -15,6 +15,8 @@ export interface CallWatcher {
 
 /** Somebody who follows a session. Called within the engine's tick, it must not throw. */
 export interface SessionFollower {
+  /** Resolves once more can be taken. Awaited while a log is read, which may be longer than what fits. */
+  readonly room?: () => Promise<void>;
   /** Events that have become durable, in order, and the session after them. */
   readonly events: (events: readonly SessionEvent[], session: Session) => void;
   readonly delta: (delta: Delta) => void;

@@ -29,10 +29,12 @@ export function createEventQueue({ wants, wantsDeltas, isLast }: EventQueueOptio
   let updates: SessionUpdate[] = [];
   let end: Outcome<void> | undefined;
   let wake: () => void = () => undefined;
+  let drained: (() => void) | undefined;
 
   const finish = (outcome: Outcome<void>): void => {
     end ??= outcome;
     wake();
+    drained?.();
   };
   const lost = (refusal: Refusal): void => finish({ ok: false, refusal });
 
@@ -57,6 +59,13 @@ export function createEventQueue({ wants, wantsDeltas, isLast }: EventQueueOptio
         join(updates, delta);
         wake();
       },
+      async room() {
+        while (updates.length >= MAX_QUEUED_UPDATES / 2 && end === undefined) {
+          const next = Promise.withResolvers<void>();
+          drained = next.resolve;
+          await next.promise;
+        }
+      },
       lost,
     },
     end: () => finish(accepted(undefined)),
@@ -66,6 +75,7 @@ export function createEventQueue({ wants, wantsDeltas, isLast }: EventQueueOptio
       for (;;) {
         const batch = updates;
         updates = [];
+        drained?.();
         for (const update of batch) await out.write(wrap(update));
         if (updates.length > 0) continue;
         if (end !== undefined) return end;

@@ -76,14 +76,12 @@ export function sessionService({ conversations }: Engine): Service {
           wantsDeltas: includeDeltas,
           isLast: () => false,
         });
+        // Written while the log is read, which may hold more than what waits for a reader.
+        const pumping = queue.pump(out, (update) => create(WatchSessionResponseSchema, { update }), signal);
         const following = await conversations.follow(caller, sessionId, afterSequence, queue.follower);
+        if (!following.ok || recordedOnly) queue.end();
+        const outcome = await pumping;
         if (!following.ok) return following;
-        if (recordedOnly) queue.end();
-        const outcome = await queue.pump(
-          out,
-          (update) => create(WatchSessionResponseSchema, { update }),
-          signal,
-        );
         following.value();
         return outcome;
       },

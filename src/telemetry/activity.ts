@@ -4,6 +4,7 @@ import type { Usage } from '../../gen/spindle/v1/message_pb.ts';
 import type { ToolResult } from '../../gen/spindle/v1/result_pb.ts';
 import type { ToolInput } from '../../gen/spindle/v1/tool_pb.ts';
 import { activityName, type TraceOrigin } from '../core/activity.ts';
+import { MAX_MOMENTS } from '../core/limits.ts';
 import type { Instant, Millis } from '../core/time.ts';
 import type { RefusedRequest } from '../engine/ports.ts';
 
@@ -57,6 +58,11 @@ export type MomentName =
   | 'subagent_started'
   | 'decision_recorded'
   | 'decision_refused';
+
+/** A span has room for so many; what a worker can repeat without end must not grow without end. */
+export function addMoment({ moments }: Pick<Lasting, 'moments'>, moment: Moment): void {
+  if (moments.length < MAX_MOMENTS) moments.push(moment);
+}
 
 export interface TurnActivity extends Lasting {
   readonly kind: 'turn';

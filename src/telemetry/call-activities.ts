@@ -2,8 +2,9 @@ import type { SessionEvent, ToolCallFinished, ToolCallRequested } from '../../ge
 import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
 import { ToolHandler } from '../../gen/spindle/v1/tool_pb.ts';
 import { activityName, type TraceOrigin } from '../core/activity.ts';
+import { MAX_MOMENTS } from '../core/limits.ts';
 import { type Instant, millisOf } from '../core/time.ts';
-import type { ActivityEnd, AttemptActivity, CallActivity } from './activity.ts';
+import { type ActivityEnd, type AttemptActivity, addMoment, type CallActivity } from './activity.ts';
 
 /** A call that has not ended, with its attempt. */
 export interface OpenCall {
@@ -92,11 +93,11 @@ export function advanceCall(
     case 'toolCallRequeued': {
       const { attempt, reason } = kind.value;
       call.waitsFrom = at;
-      activity.moments.push({ at, name: 'requeued', facts: { attempt, reason } });
+      addMoment(activity, { at, name: 'requeued', facts: { attempt, reason } });
       return false;
     }
     case 'toolCallDeferred':
-      activity.moments.push({ at, name: 'deferred', facts: {} });
+      addMoment(activity, { at, name: 'deferred', facts: {} });
       return false;
     case 'toolCallAttemptFailed': {
       const { attempt, error, backoff } = kind.value;
@@ -105,7 +106,7 @@ export function advanceCall(
       const wait = backoff === undefined ? 0 : millisOf(backoff);
       call.waitsFrom = at + wait;
       const facts = { attempt, code: error?.code ?? '', backoffMs: wait };
-      activity.moments.push({ at, name: 'attempt_failed', facts });
+      addMoment(activity, { at, name: 'attempt_failed', facts });
       return false;
     }
     case 'toolCallFinished': {
@@ -120,12 +121,12 @@ export function advanceCall(
       return true;
     }
     case 'interruptRaised':
-      activity.moments.push({ at, name: 'interrupt_raised', facts: { interruptId: kind.value.interruptId } });
+      addMoment(activity, { at, name: 'interrupt_raised', facts: { interruptId: kind.value.interruptId } });
       stopWaiting(call, at);
       return false;
     case 'interruptResumed':
       if (needsWorker(activity.requested) && !call.isHeld) call.waitsFrom = at;
-      activity.moments.push({
+      addMoment(activity, {
         at,
         name: 'interrupt_resumed',
         facts: { interruptId: kind.value.interruptId },
@@ -133,7 +134,7 @@ export function advanceCall(
       return false;
     case 'subagentStarted': {
       const { sessionId, agentId } = kind.value;
-      activity.moments.push({ at, name: 'subagent_started', facts: { sessionId, agentId } });
+      addMoment(activity, { at, name: 'subagent_started', facts: { sessionId, agentId } });
       return false;
     }
     default:
@@ -167,7 +168,7 @@ function stopWaiting(call: OpenCall, at: Instant): void {
   call.waitsFrom = undefined;
   if (from === undefined || from >= at) return;
   call.activity.queuedFor += at - from;
-  call.activity.waits.push({ from, until: at });
+  if (call.activity.waits.length < MAX_MOMENTS) call.activity.waits.push({ from, until: at });
 }
 
 function endAttempt(call: OpenCall, end: ActivityEnd, at: Instant, ended: CallEnded): void {

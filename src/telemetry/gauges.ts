@@ -1,4 +1,5 @@
 import type { Attributes, BatchObservableResult, Meter, Observable } from '@opentelemetry/api';
+import type { WorkersStanding } from '../engine/ports.ts';
 import * as names from './conventions.ts';
 
 /** What stands now, counted when somebody asks. */
@@ -9,16 +10,6 @@ export interface Standing {
 }
 
 export type CallState = 'held' | 'queued' | 'backing_off' | 'running' | 'open' | 'interrupted';
-
-export interface WorkersStanding {
-  readonly connected: number;
-  /** Dispatches that the connected workers take at once. */
-  readonly slots: number;
-  /** Of these, taken. Stuck ones are among them. */
-  readonly used: number;
-  /** Handlers that go on though the engine ended their dispatch (4.4). */
-  readonly stuck: number;
-}
 
 /** Shows what stands now (8.6). Counting costs nothing between two looks, and no count can drift. */
 export function observeStanding(meter: Meter, standing: Standing): void {

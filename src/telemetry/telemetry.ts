@@ -1,9 +1,9 @@
 import type { Call } from '../core/call.ts';
 import type { Instant } from '../core/time.ts';
 import { unreachable } from '../core/unreachable.ts';
-import type { Clock, Journal, Observer } from '../engine/ports.ts';
+import type { Clock, Journal, Observer, WorkersStanding } from '../engine/ports.ts';
 import { createContentRecorder, REDACTED_NAMES } from './content.ts';
-import { type CallState, observeStanding, type WorkersStanding } from './gauges.ts';
+import { type CallState, observeStanding } from './gauges.ts';
 import { measuredJournal } from './measured-journal.ts';
 import { createMetrics } from './metrics.ts';
 import { type ActivityRecorder, createRecorder } from './recorder.ts';

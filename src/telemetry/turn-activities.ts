@@ -7,7 +7,14 @@ import type {
 import { FinishReason } from '../../gen/spindle/v1/trigger_pb.ts';
 import { activityName, type TraceOrigin } from '../core/activity.ts';
 import { type Instant, type Millis, millisOf } from '../core/time.ts';
-import type { Activity, ActivityEnd, IterationActivity, ModelActivity, TurnActivity } from './activity.ts';
+import {
+  type Activity,
+  type ActivityEnd,
+  addMoment,
+  type IterationActivity,
+  type ModelActivity,
+  type TurnActivity,
+} from './activity.ts';
 import { endOfFailure } from './call-activities.ts';
 
 /** A turn that has not ended, with its iteration and its model call. */
@@ -70,17 +77,17 @@ export function advanceTurn(
       const { callId, attempt, error, backoff } = kind.value;
       const backoffMs = backoff === undefined ? 0 : millisOf(backoff);
       const facts = { attempt, code: error?.code ?? '', backoffMs };
-      if (turn.model?.callId === callId) turn.model.moments.push({ at, name: 'attempt_failed', facts });
+      if (turn.model?.callId === callId) addMoment(turn.model, { at, name: 'attempt_failed', facts });
       return false;
     }
     case 'modelCallFinished':
       if (turn.model?.callId === kind.value.callId) endModelCall(turn, kind.value, at, ended);
       return false;
     case 'interruptRaised':
-      activity.moments.push({ at, name: 'interrupt_raised', facts: { interruptId: kind.value.interruptId } });
+      addMoment(activity, { at, name: 'interrupt_raised', facts: { interruptId: kind.value.interruptId } });
       return false;
     case 'interruptResumed':
-      activity.moments.push({
+      addMoment(activity, {
         at,
         name: 'interrupt_resumed',
         facts: { interruptId: kind.value.interruptId },
@@ -90,11 +97,11 @@ export function advanceTurn(
       // The engine's own decisions are the turn itself.
       if (kind.value.workerName !== '') {
         const facts = { workerName: kind.value.workerName };
-        activity.moments.push({ at, name: 'decision_recorded', facts });
+        addMoment(activity, { at, name: 'decision_recorded', facts });
       }
       return false;
     case 'decisionRefused':
-      activity.moments.push({ at, name: 'decision_refused', facts: {} });
+      addMoment(activity, { at, name: 'decision_refused', facts: {} });
       return false;
     case 'turnEnded':
       endTurn(turn, kind.value, at, ended);

@@ -1,16 +1,7 @@
+import type { WorkersStanding } from '../engine/ports.ts';
 import type { Instance } from './instance.ts';
 
-/** Connected workers and their slots, counted from what they hold (5.4). */
-export interface WorkersStanding {
-  readonly connected: number;
-  /** Dispatches that the connected workers take at once. */
-  readonly slots: number;
-  /** Of these, taken; stuck ones are among them. */
-  readonly used: number;
-  /** Handlers that go on though the engine ended their dispatch (4.4). */
-  readonly stuck: number;
-}
-
+/** Counted from what each worker holds, so that no count can drift (5.4). */
 export function workersStanding(instances: ReadonlyMap<string, Instance>): WorkersStanding {
   let connected = 0;
   let slots = 0;

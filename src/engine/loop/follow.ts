@@ -71,6 +71,7 @@ export async function followSession(
       for await (const event of options.journal.read(runner.key, told)) {
         if (stopped) return accepted(stop);
         if (event.sequence <= snapshot.sequence) pass([event], snapshot);
+        await follower.room?.();
       }
     }
   } catch (error) {
