@@ -6,6 +6,7 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { AgentConfigSchema } from '../gen/spindle/v1/agent_pb.ts';
 import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
 import { type Access, type AccessSettings, openAccess } from './access/access.ts';
+import { limitBlobs } from './access/limited-blobs.ts';
 import { administratorToken } from './access/secret.ts';
 import type { ConnectorPorts } from './connectors/connector.ts';
 import type { ConnectorSet } from './connectors/connectors.ts';
@@ -132,6 +133,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     await store.close();
     return startErrorOf('address')(error);
   });
+  const { limits } = options;
+  const blobs = limits === undefined ? store.blobs : limitBlobs(store.blobs, limits, clock);
   const failure = Promise.withResolvers<Error>();
   const registry = createRegistry({
     clock,
@@ -159,7 +162,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   const models = createModels({
     providers: options.providers ?? {},
     builtIn: { ...builtIn.providers, ...options.models },
-    blobs: store.blobs,
+    blobs,
     random,
     observer,
   });
@@ -189,7 +192,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     const engine = buildEngine({
       journal: telemetry?.measured(store.journal) ?? store.journal,
       recorder: withCallLog(observer, telemetry?.recorder),
-      blobs: store.blobs,
+      blobs,
       clock,
       random,
       workers,

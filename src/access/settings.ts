@@ -107,6 +107,7 @@ const LimitsSchema = z
       calls_per_second: z.number(EXPECTED.rate).positive(EXPECTED.rate).optional(),
       calls_in_flight: count.optional(),
       streams: count.optional(),
+      blob_bytes_per_day: count.optional(),
     },
     { error: tableError },
   )
@@ -117,10 +118,17 @@ const LimitsSchema = z
     callsInFlight: table.calls_in_flight,
     /** Open streams: of workers, of calls, of who watches. */
     streams: table.streams,
+    /** Bytes that go to the blob store: of results, inputs and long texts. Of tenants alone. */
+    blobBytesPerDay: table.blob_bytes_per_day,
   }));
 export type Limits = z.output<typeof LimitsSchema>;
 
-const UNLIMITED: Limits = { callsPerSecond: undefined, callsInFlight: undefined, streams: undefined };
+const UNLIMITED: Limits = {
+  callsPerSecond: undefined,
+  callsInFlight: undefined,
+  streams: undefined,
+  blobBytesPerDay: undefined,
+};
 
 /** What each tenant and each credential may use: `[limits]`. */
 export const LimitSettingsSchema = z

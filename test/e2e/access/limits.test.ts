@@ -83,4 +83,27 @@ describe('limits of tenants and credentials', () => {
     };
     while (!(await watched()));
   });
+
+  it('9.3: bytes that a tenant stores are bounded by the day; what is over fails its own call', async () => {
+    await using guarded = await limited({ tenant: { blob_bytes_per_day: 1_000 } });
+    for (const [tenant, bytes, outcome] of [
+      ['acme', 800, 'result'],
+      ['acme', 801, 'error'],
+      ['other', 800, 'result'],
+    ] as const) {
+      const worker = await guarded.worker((await guarded.token(WORKER, { tenant })).secret, [{ name: 't' }]);
+      const client = guarded.client((await guarded.token(CLIENT, { tenant })).secret);
+      const ending = client.call(method.callTool, { name: 't', arguments: `{"n":${bytes}}` });
+      const { leaseToken } = await worker.work();
+      const image = { data: Buffer.alloc(bytes, 1), mimeType: 'image/png' };
+      await worker.answer(leaseToken, {
+        case: 'result',
+        value: { content: [{ kind: { case: 'image', value: image } }] },
+      });
+      const ended = await ending;
+      expect([tenant, ended.outcome.case]).toEqual([tenant, outcome]);
+      if (ended.outcome.case === 'error') expect(ended.outcome.value.code).toBe('overloaded');
+      worker.vanish();
+    }
+  });
 });
