@@ -39,6 +39,12 @@ function attemptsTaken(call: Call): number {
   return begun ? call.attempt : call.attempt - 1;
 }
 
+/** The end of a sentence that gives somebody's reason in their own words. */
+export function because(reason: string): string {
+  const words = reason.trim();
+  return words === '' ? '.' : `: ${words}${/[.!?]$/.test(words) ? '' : '.'}`;
+}
+
 /** A failure that tells the model where work may have taken effect though no answer says so (4.6). */
 export function afterDispatch(call: Call, code: FailureCode, message: string): Failure {
   if (!mayHaveTakenEffect(call)) return failure(code, message);

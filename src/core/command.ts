@@ -251,6 +251,8 @@ export interface PreparedCall extends Terms {
 /** The model call of an iteration, once its tools have been assembled (6.3). */
 export interface RequestModel extends Timed {
   readonly kind: 'request_model';
+  /** What was assembled for a turn that was cancelled meanwhile is not for the next one. */
+  readonly turnId: string;
   readonly iteration: number;
   readonly callId: string;
   readonly model: string;

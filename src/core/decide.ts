@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { type SessionEvent, ToolCallCheckpointedSchema } from '../../gen/spindle/v1/event_pb.ts';
 import { decideAnswer } from './answer.ts';
-import { afterDispatch, finish } from './attempt.ts';
+import { afterDispatch, because, finish } from './attempt.ts';
 import { totalDeadline } from './call.ts';
 import type { Command, WorkerAnswer } from './command.ts';
 import { about, record } from './event.ts';
@@ -81,9 +81,10 @@ function rule(session: Session, command: Command): Ruling {
       const call = session.calls.get(command.callId);
       if (call === undefined) return refuse(refused('call_not_found', `no call ${command.callId}`).refusal);
       if (call.phase.kind === 'finished') return NOTHING;
-      const why = command.reason === '' ? '' : `: ${command.reason}`;
       return happened(
-        finish(call, { error: afterDispatch(call, 'cancelled', `${call.name} was cancelled${why}.`) }),
+        finish(call, {
+          error: afterDispatch(call, 'cancelled', `${call.name} was cancelled${because(command.reason)}`),
+        }),
       );
     }
     case 'resume':

@@ -427,6 +427,8 @@ export const MAX_QUEUED_TURNS = 64;
 export const MAX_SESSION_MESSAGES = 10_000;
 /** One message that a client or a decision brings, in bytes. */
 export const MAX_CHAT_MESSAGE_BYTES = 1 * MIB;
+/** A decision's encoded size: what it starts is in one event, which has to fit a message to whoever watches. */
+export const MAX_DECISION_BYTES = MAX_MESSAGE_BYTES - 64 * KIB;
 /** Calls that one response, or one decision, starts. Providers stop at about as many. */
 export const MAX_CALLS_PER_RESPONSE = 128;
 /** Actions of one decision. */

@@ -75,15 +75,16 @@ export function createCalls(shared: Shared): Calls {
     const key = keyOf(caller, ref);
     const fault = idFault('call_id', ref.callId);
     if (fault !== undefined) return refused('invalid_request', fault);
-    let runner = await sessions.open(key);
+    let runner = await sessions.hold(key);
     if (runner?.session.sequence === 0) {
       // Its request is on the way to the journal; what comes behind that in the mailbox finds it there, or refused.
       await send(runner, { kind: 'tick', at: clock.now(), draw: random.draw(), heard: runner.heard });
-      runner = await sessions.open(key);
+      sessions.letGo(runner);
+      runner = await sessions.hold(key);
     }
     const call = mayFind(runner?.session, caller, ref);
     if (call.ok && runner !== undefined) return accepted(runner);
-    if (runner !== undefined) sessions.release(runner);
+    if (runner !== undefined) sessions.letGo(runner);
     return call.ok ? refused('call_not_found', 'there is no such call') : call;
   };
 
@@ -122,7 +123,7 @@ export function createCalls(shared: Shared): Calls {
       if (!found.ok) return found;
       const runner = found.value;
       attach(runner, ref.callId, watcher, clock.now());
-      sessions.release(runner);
+      sessions.letGo(runner);
       return accepted(() => runner.unwatch(watcher));
     },
 
@@ -167,7 +168,7 @@ export function createCalls(shared: Shared): Calls {
       const runner = found.value;
       const call = runner.session.calls.get(callId);
       if (outcome.case === undefined || call === undefined) {
-        sessions.release(runner);
+        sessions.letGo(runner);
         return refused('invalid_request', 'outcome must be a result or an error');
       }
       const { tenant } = runner.key;
@@ -177,10 +178,11 @@ export function createCalls(shared: Shared): Calls {
           ? ({ kind: 'failure', failure: readFailure(outcome.value) } as const)
           : await readResult(outcome.value, { schemas, blobs, tenant, definition });
       if (answer.kind === 'unfit') {
-        sessions.release(runner);
+        sessions.letGo(runner);
         return refused('invalid_request', answer.reason);
       }
       const done = await send(runner, { kind: 'settle', at: clock.now(), callId, attempt, answer });
+      sessions.letGo(runner);
       if (!done.ok) return done;
       return done.value.answer === undefined
         ? refused('internal', 'the answer got no verdict')
@@ -197,6 +199,7 @@ export function createCalls(shared: Shared): Calls {
         callId,
         reason: reason.slice(0, 1_000),
       });
+      sessions.letGo(found.value);
       if (!done.ok) return done;
       const call = done.value.session.calls.get(callId);
       return call === undefined

@@ -67,6 +67,8 @@ export class SessionRunner implements Sleeper {
   /** A checkpoint that waits for its second to pass, and when the last one was written. */
   pendingCheckpoint: { readonly leaseToken: string; readonly bytes: Uint8Array } | undefined;
   lastCheckpointAt: Instant = 0;
+  /** Who is about to use it, and has not sent a command yet (Sessions.hold). */
+  holds = 0;
   wakesAt: Instant = 0;
   place = NOWHERE;
   readonly #options: RunnerOptions;

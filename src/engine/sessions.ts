@@ -14,6 +14,9 @@ export interface Sessions {
   fresh(key: SessionKey, head: Omit<SessionHead, 'unfinished'>): SessionRunner;
   /** The runner of any session; undefined where there is none. Rejects with a JournalFault. */
   open(key: SessionKey): Promise<SessionRunner | undefined>;
+  /** As `open`, for somebody who is about to use it: it stays in memory until `letGo`. Rejects with a JournalFault. */
+  hold(key: SessionKey): Promise<SessionRunner | undefined>;
+  letGo(runner: SessionRunner): void;
   /** A session for reading alone. Rejects with a JournalFault. */
   read(key: SessionKey): Promise<Session | undefined>;
   /** Takes a runner out of memory, unless it still has something to do. */
@@ -81,16 +84,37 @@ export function createSessions({ journal, recorder, runner: runnerOptions }: Ses
     return started;
   };
 
+  const open = async (key: SessionKey): Promise<SessionRunner | undefined> => {
+    const loaded = live(key) === undefined ? await load(key) : undefined;
+    const runner = live(key);
+    if (runner !== undefined) return runner;
+    if (loaded === undefined) return undefined;
+    recorder?.replayed?.(key, loaded.events);
+    return add(key, headOf(loaded.session), loaded.session);
+  };
+
+  const release = (runner: SessionRunner): void => {
+    const isUsed = runner.holds > 0 || !runner.isIdle || runner.isWatched;
+    if (!isUsed && !isUnfinished(runner.session)) drop(runner);
+  };
+
   return {
     live,
     fresh: (key, head) => add(key, head, newSession(key.sessionId)),
-    async open(key) {
-      const loaded = live(key) === undefined ? await load(key) : undefined;
-      const runner = live(key);
-      if (runner !== undefined) return runner;
-      if (loaded === undefined) return undefined;
-      recorder?.replayed?.(key, loaded.events);
-      return add(key, headOf(loaded.session), loaded.session);
+    open,
+    async hold(key) {
+      // Whoever has just been told of the runner may still be about to use it when another lets it go.
+      for (;;) {
+        const runner = await open(key);
+        if (runner === undefined) return undefined;
+        if (live(key) !== runner) continue;
+        runner.holds += 1;
+        return runner;
+      }
+    },
+    letGo(runner) {
+      runner.holds -= 1;
+      release(runner);
     },
     async read(key) {
       const runner = live(key);
@@ -98,9 +122,7 @@ export function createSessions({ journal, recorder, runner: runnerOptions }: Ses
         ? runner.session
         : (await load(key))?.session;
     },
-    release(runner) {
-      if (runner.isIdle && !runner.isWatched && !isUnfinished(runner.session)) drop(runner);
-    },
+    release,
     drop,
     *all() {
       for (const runners of tenants.values()) yield* runners.values();

@@ -75,6 +75,12 @@ function retryFault({ retry, tools }: AgentConfig): string | undefined {
   return undefined;
 }
 
+/** Whether a text has more bytes of UTF-8 than it may: a code unit takes one to three, so most need not be encoded. */
+function isLonger(text: string, maxBytes: number): boolean {
+  if (text.length > maxBytes) return true;
+  return text.length * 3 > maxBytes && new TextEncoder().encode(text).byteLength > maxBytes;
+}
+
 /** What is wrong with a field that holds JSON text, or is empty. */
 export function jsonFault(
   field: string,
@@ -82,8 +88,7 @@ export function jsonFault(
   kind: 'any' | 'object' | 'schema',
 ): string | undefined {
   if (text === '') return undefined;
-  // A code unit takes at most three bytes of UTF-8.
-  if (text.length > MAX_JSON_FIELD_BYTES) return `${field} is longer than ${MAX_JSON_FIELD_BYTES} bytes`;
+  if (isLonger(text, MAX_JSON_FIELD_BYTES)) return `${field} is longer than ${MAX_JSON_FIELD_BYTES} bytes`;
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);

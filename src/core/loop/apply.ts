@@ -18,7 +18,7 @@ import type { Session } from '../session.ts';
 import type { Instant } from '../time.ts';
 import { sameConfig } from './agent-config.ts';
 import { type PendingTrigger, pausing } from './conversation.ts';
-import { decisionFault } from './decision-fault.ts';
+import { decisionFault, goesOn } from './decision-fault.ts';
 import { raise } from './interrupts.ts';
 import { next, nextModelCall } from './propose.ts';
 import { recordMessages, withCallsHeld } from './record-messages.ts';
@@ -109,16 +109,6 @@ function follow(recorded: Story, trigger: PendingTrigger, decision: Decision, de
     }
   }
   return story;
-}
-
-/** After such an action a turn that was about to end does not. */
-function goesOn({ kind }: Action): boolean {
-  return (
-    kind.case === 'modelCall' ||
-    kind.case === 'toolCall' ||
-    kind.case === 'subagentSpawn' ||
-    kind.case === 'interrupt'
-  );
 }
 
 /** `done` ends what still runs. */

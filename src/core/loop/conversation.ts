@@ -53,6 +53,8 @@ export interface TurnRecord {
   readonly afterSequence: number;
   readonly queued: boolean;
   readonly ended: TurnEnded | undefined;
+  /** What it read and wrote, however it ended; undefined until then, and where it never ran. */
+  readonly usage: Usage | undefined;
 }
 
 export interface QueuedTurn {
@@ -71,6 +73,7 @@ export interface Origin {
 export interface Turn {
   readonly turnId: string;
   readonly origin: Origin;
+  readonly startedAt: Instant;
   readonly input: TurnInput | undefined;
   /** The contract that was in force when the turn started (6.12). */
   readonly task: TaskContract | undefined;
@@ -134,6 +137,8 @@ export interface PlannedCall {
   readonly name: string;
   /** The message that holds its arguments. */
   readonly messageId: string;
+  /** The model wrote it, in the response of the newest model call. */
+  readonly isModels: boolean;
   /** The decision's layer of the policy. */
   readonly retry: RetryPolicy | undefined;
   /** Set where the decision starts a subagent in its own words. */

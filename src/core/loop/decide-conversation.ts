@@ -115,12 +115,16 @@ function decideInput(session: Session, command: StartTurn): Ruling {
   let story = begin(session, at);
   for (const { callId, answer } of settlements) {
     const call = story.session.calls.get(callId);
-    if (call?.handler !== ToolHandler.CLIENT || call.phase.kind === 'finished') {
+    const ruling =
+      call?.handler === ToolHandler.CLIENT
+        ? decideSettle(story.session, { kind: 'settle', at, callId, attempt: 0, answer })
+        : undefined;
+    if (ruling?.kind === 'refused') return ruling;
+    // The same result again is on record: a client that lost our reply learns that it holds.
+    if (ruling === undefined || ruling.answer?.verdict === AnswerVerdict.STALE) {
       const message = `call ${callId} is not a client-side call that waits; open_items of the session lists those that do`;
       return refuse(refused('call_not_open', message, { call_id: callId }).refusal);
     }
-    const ruling = decideSettle(story.session, { kind: 'settle', at, callId, attempt: 0, answer });
-    if (ruling.kind === 'refused') return ruling;
     story = tell(story, ...ruling.drafts);
   }
   if (input === undefined) return told(story);

@@ -81,8 +81,9 @@ function actionsFault(
   session: Session,
   conversation: Conversation,
   trigger: PendingTrigger,
-  { actions, messages, agent }: Decision,
+  decision: Decision,
 ): string | undefined {
+  const { actions, messages, agent } = decision;
   if (actions.length > MAX_ACTIONS)
     return `there are ${actions.length} actions; at most ${MAX_ACTIONS} are possible`;
   if (actions.length > 0 && conversation.turn === undefined) {
@@ -98,6 +99,16 @@ function actionsFault(
   if (started.size > MAX_CALLS_PER_RESPONSE) {
     return `${started.size} calls would start; at most ${MAX_CALLS_PER_RESPONSE} may at once`;
   }
+  const heldBack = heldBackFault(conversation, actions, started);
+  if (heldBack !== undefined) return heldBack;
+  const unanswered = unansweredFault(session, trigger, decision);
+  if (unanswered !== undefined) return unanswered;
+  if (
+    conversation.turn?.finishing !== undefined &&
+    trigger.cause.kind !== 'turn.finished' &&
+    actions.some(goesOn)
+  )
+    return 'the turn is done already; a decision on turn.finished can go on';
   const modelCalls = actions.filter(({ kind }) => kind.case === 'modelCall').length;
   const isDone = actions.some(({ kind }) => kind.case === 'done');
   if (modelCalls > 1) return 'one model call is possible at a time';
@@ -106,6 +117,55 @@ function actionsFault(
   if (started.size > 0)
     return 'the model is called once every call of the iteration has ended, not beside them';
   return modelCallFault(session, conversation, endedHere, agent ?? conversation.agent);
+}
+
+/** After such an action a turn that was about to end does not. */
+export function goesOn({ kind }: Action): boolean {
+  return (
+    kind.case === 'modelCall' ||
+    kind.case === 'toolCall' ||
+    kind.case === 'subagentSpawn' ||
+    kind.case === 'interrupt'
+  );
+}
+
+/** An interrupt with a call holds back one that starts: nobody could answer it otherwise (6.11). */
+function heldBackFault(
+  { turn }: Conversation,
+  actions: readonly Action[],
+  started: ReadonlySet<string>,
+): string | undefined {
+  for (const { kind } of actions) {
+    if (kind.case !== 'interrupt' || kind.value.callId === '') continue;
+    const { callId } = kind.value;
+    const waits = turn?.plan.some((planned) => planned.callId === callId && planned.state === 'planned');
+    if (!started.has(callId) && !waits)
+      return `call ${callId} cannot be held back: start it with tool.call in the same decision`;
+  }
+  return undefined;
+}
+
+/** The answer to an interrupt goes nowhere else: whoever decides on it says what becomes of the call (6.11). */
+function unansweredFault(
+  { calls }: Session,
+  { cause }: PendingTrigger,
+  { actions }: Decision,
+): string | undefined {
+  if (cause.kind !== 'interrupt.resumed') return undefined;
+  const call = [...calls.values()].find(
+    ({ phase }) => phase.kind === 'interrupted' && phase.interruptId === cause.interruptId,
+  );
+  if (call === undefined) return undefined;
+  const { callId } = call;
+  const isNamed = actions.some(
+    ({ kind }) =>
+      kind.case === 'done' ||
+      ((kind.case === 'toolCall' || kind.case === 'toolResult' || kind.case === 'toolError') &&
+        kind.value.callId === callId),
+  );
+  return isNamed
+    ? undefined
+    : `call ${callId} waits for what the answer means: start it with tool.call, or end it with tool.result or tool.error`;
 }
 
 interface Seen {
@@ -141,7 +201,6 @@ function actionFault(
     case 'interrupt': {
       const { interruptId, callId, payloadJson } = kind.value;
       if (interruptId.length > MAX_ID_CHARS) return `interrupt_id is longer than ${MAX_ID_CHARS} characters`;
-      if (conversation.interrupts.has(interruptId)) return `interrupt ${interruptId} was raised before`;
       if (callId !== '' && (session.calls.has(callId) || !seen.held.has(callId)))
         return `call ${callId} cannot be held back: it is not one that is about to start`;
       return jsonFault('interrupt.payload_json', payloadJson, 'any');

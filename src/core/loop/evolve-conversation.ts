@@ -15,7 +15,15 @@ import type { Call } from '../call.ts';
 import { policyOf } from '../policy.ts';
 import { type Session, withCall } from '../session.ts';
 import { type Instant, millisOf } from '../time.ts';
-import type { Cause, Conversation, Interrupt, PendingTrigger, PlannedCall, Turn } from './conversation.ts';
+import {
+  type Cause,
+  type Conversation,
+  type Interrupt,
+  type PendingTrigger,
+  type PlannedCall,
+  pausing,
+  type Turn,
+} from './conversation.ts';
 import { argumentsIn, callsIn, messageOfCall, messageOfModelCall } from './messages.ts';
 import { isHeldBack, readyPhase, released } from './order.ts';
 import { repetitionOf } from './repetition.ts';
@@ -56,11 +64,16 @@ function evolveKind(session: Session, before: Conversation, event: SessionEvent,
     case 'turnQueued': {
       const { turnId } = event;
       const queued = { turnId, input: kind.value.input, task: kind.value.task, origin: originOf(event) };
-      const turns = new Map(before.turns).set(turnId, { afterSequence: 0, queued: true, ended: undefined });
+      const turns = new Map(before.turns).set(turnId, {
+        afterSequence: 0,
+        queued: true,
+        ended: undefined,
+        usage: undefined,
+      });
       return { ...before, turns, queue: [...before.queue, queued] };
     }
     case 'turnStarted':
-      return turnStarted(before, event);
+      return turnStarted(before, event, at);
     case 'iterationStarted':
       return withTurn(before, (turn) => ({
         ...turn,
@@ -123,7 +136,12 @@ function evolveKind(session: Session, before: Conversation, event: SessionEvent,
       if (interrupt === undefined) return before;
       const state = { kind: 'answered', payloadJson, denyReason } as const;
       const interrupts = new Map(before.interrupts).set(interruptId, { ...interrupt, state });
-      const answered = { ...before, interrupts };
+      // Whoever decides has waited with the turn: the clock of the decision begins anew.
+      const triggers =
+        interrupt.callId === ''
+          ? withFirst(before.triggers, (first) => ({ ...first, askedAt: first.askedAt && at }))
+          : before.triggers;
+      const answered = { ...before, interrupts, triggers };
       return interrupt.raisedByHandler
         ? answered
         : trigger(answered, { kind: 'interrupt.resumed', interruptId }, event);
@@ -184,13 +202,14 @@ function trigger(conversation: Conversation, cause: Cause, { sequence }: Session
   return { ...conversation, triggers: [...conversation.triggers, pending] };
 }
 
-function turnStarted(before: Conversation, event: SessionEvent): Conversation {
+function turnStarted(before: Conversation, event: SessionEvent, at: Instant): Conversation {
   const { turnId, sequence, kind } = event;
   if (kind.case !== 'turnStarted') return before;
   const { input, task } = kind.value;
   const turn: Turn = {
     turnId,
     origin: originOf(event),
+    startedAt: at,
     input,
     task,
     iterations: 0,
@@ -211,6 +230,7 @@ function turnStarted(before: Conversation, event: SessionEvent): Conversation {
     afterSequence: sequence - 1,
     queued: false,
     ended: undefined,
+    usage: undefined,
   });
   const queue = before.queue.filter((queued) => queued.turnId !== turnId);
   const cause = input?.kind.case === 'action' ? 'client.action' : 'client.messages';
@@ -219,7 +239,8 @@ function turnStarted(before: Conversation, event: SessionEvent): Conversation {
 
 function turnEnded(before: Conversation, turnId: string, ended: TurnEnded): Conversation {
   const afterSequence = before.turns.get(turnId)?.afterSequence ?? 0;
-  const turns = new Map(before.turns).set(turnId, { afterSequence, queued: false, ended });
+  const usage = before.turn?.turnId === turnId ? before.turn.usage : undefined;
+  const turns = new Map(before.turns).set(turnId, { afterSequence, queued: false, ended, usage });
   const queue = before.queue.filter((queued) => queued.turnId !== turnId);
   if (before.turn?.turnId !== turnId) return { ...before, turns, queue };
   return {
@@ -320,7 +341,11 @@ function callEnded(
 function decided(before: Conversation, { actions }: DecisionRecorded, event: SessionEvent): Conversation {
   const after = { ...before, triggers: before.triggers.slice(1) };
   if (before.turn === undefined) return after;
-  let turn: Turn = { ...before.turn, finishing: undefined };
+  // What `done` said holds until turn.finished is decided, unless that decision goes on.
+  const goesOn =
+    before.triggers[0]?.cause.kind === 'turn.finished' &&
+    (actions.length > 0 || pausing(before) !== undefined);
+  let turn: Turn = goesOn ? { ...before.turn, finishing: undefined } : before.turn;
   let finished = false;
   for (const { kind } of actions) {
     switch (kind.case) {
@@ -329,20 +354,20 @@ function decided(before: Conversation, { actions }: DecisionRecorded, event: Ses
         break;
       case 'toolCall': {
         const { callId, name, retry } = kind.value;
-        const messageId = messageOf(before, callId);
+        const place = { callId, messageId: messageOf(before, callId), isModels: isModels(before, callId) };
         turn = {
           ...turn,
-          plan: [...turn.plan, { callId, name, messageId, retry, spawn: undefined, state: 'planned' }],
+          plan: [...turn.plan, { ...place, name, retry, spawn: undefined, state: 'planned' }],
         };
         break;
       }
       case 'subagentSpawn': {
         const { callId, agentId: name } = kind.value;
-        const messageId = messageOf(before, callId);
+        const place = { callId, messageId: messageOf(before, callId), isModels: false };
         const spawn = kind.value;
         turn = {
           ...turn,
-          plan: [...turn.plan, { callId, name, messageId, retry: undefined, spawn, state: 'planned' }],
+          plan: [...turn.plan, { ...place, name, retry: undefined, spawn, state: 'planned' }],
         };
         break;
       }
@@ -350,6 +375,7 @@ function decided(before: Conversation, { actions }: DecisionRecorded, event: Ses
         turn = {
           ...turn,
           finishing: { outputJson: kind.value.outputJson },
+          model: undefined,
           plan: turn.plan.filter(({ state }) => state !== 'planned'),
         };
         finished = true;
@@ -357,7 +383,15 @@ function decided(before: Conversation, { actions }: DecisionRecorded, event: Ses
       default:
     }
   }
-  return finished ? trigger({ ...after, turn }, { kind: 'turn.finished' }, event) : { ...after, turn };
+  const isNew = finished && !after.triggers.some(({ cause }) => cause.kind === 'turn.finished');
+  return isNew ? trigger({ ...after, turn }, { kind: 'turn.finished' }, event) : { ...after, turn };
+}
+
+/** Whether the response that is decided holds a call. */
+function isModels({ triggers: [first] }: Conversation, callId: string): boolean {
+  if (first?.cause.kind !== 'model.finished') return false;
+  const message = messageOfModelCall(first.cause.end);
+  return message !== undefined && callsIn(message).some((call) => call.callId === callId);
 }
 
 /** The newest message that holds a call. */

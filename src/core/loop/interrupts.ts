@@ -12,7 +12,7 @@ import { type Story, tell } from './story.ts';
 
 /** Raises an interrupt that a decision asks for, under an id of its own. */
 export function raise(story: Story, { interruptId, callId, reason, payloadJson }: InterruptAction): Story {
-  const id = interruptId === '' ? `interrupt-${story.session.sequence + 1}` : interruptId;
+  const id = ownInterruptId(story.session, interruptId);
   const value = create(InterruptRaisedSchema, { interruptId: id, callId, reason, payloadJson });
   return tell(story, { kind: { case: 'interruptRaised', value } });
 }
@@ -72,8 +72,11 @@ function interruptOf({ conversation, calls }: Session, interruptId: string): Wai
 
 /** A worker may name its interrupts as it likes, also twice alike; an answer must find the one that it is for. */
 export function ownInterruptId({ conversation, calls, sequence }: Session, given: string): string {
-  const isUsed =
-    conversation?.interrupts.has(given) ??
-    [...calls.values()].some(({ interruptIds }) => interruptIds.includes(given));
-  return isUsed || given === '' ? `interrupt-${sequence + 1}` : given;
+  const isUsed = (id: string): boolean =>
+    conversation?.interrupts.has(id) ??
+    [...calls.values()].some(({ interruptIds }) => interruptIds.includes(id));
+  if (given !== '' && !isUsed(given)) return given;
+  let own = `interrupt-${sequence + 1}`;
+  while (isUsed(own)) own = `${own}.1`;
+  return own;
 }

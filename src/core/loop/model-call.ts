@@ -19,7 +19,7 @@ import { earlier } from '../call.ts';
 import type { AnswerModel, RequestModel, Tick } from '../command.ts';
 import type { Draft } from '../event.ts';
 import { failure } from '../failure.ts';
-import { MAX_ID_CHARS } from '../limits.ts';
+import { MAX_CALLS_PER_RESPONSE, MAX_ID_CHARS } from '../limits.ts';
 import { backoff, type Policy, policyMessage } from '../policy.ts';
 import { happened, NOTHING, type Ruling, recorded, stale } from '../ruling.ts';
 import type { Session } from '../session.ts';
@@ -40,8 +40,9 @@ export const MODEL_POLICY: Policy = {
 
 /** The model call of an iteration, once its tools are known. One that cannot be made ends with its request. */
 export function decideModelRequest({ conversation }: Session, command: RequestModel): Ruling {
-  const model = conversation?.turn?.model;
-  if (model?.kind !== 'due' || model.iteration !== command.iteration) return NOTHING;
+  const turn = conversation?.turn;
+  if (turn?.turnId !== command.turnId || turn.model?.kind !== 'due') return NOTHING;
+  if (turn.model.iteration !== command.iteration) return NOTHING;
   const { callId, toolNames, toolSetDigest, historyRepairs, toolsLeftOut, toolsUnavailable, policy } =
     command;
   const value = create(ModelCallRequestedSchema, {
@@ -66,6 +67,11 @@ export function decideModelAnswer(session: Session, command: AnswerModel): Rulin
     return stale('the model call was over before this answer came');
   const { answer, at, draw } = command;
   if (answer.kind === 'response') {
+    const count = answer.response.message === undefined ? 0 : callsIn(answer.response.message).length;
+    if (count > MAX_CALLS_PER_RESPONSE) {
+      const what = `${call.model} made ${count} calls in one response; at most ${MAX_CALLS_PER_RESPONSE} are possible.`;
+      return recorded(endAttempt(call, failure('invalid_answer', what, { retryable: true }), at, draw));
+    }
     const value = withOwnIds(session, call.callId, answer.response);
     return recorded(finished(call.callId, call.attempt, { case: 'response', value }));
   }
@@ -133,6 +139,7 @@ function withOwnIds(session: Session, modelCallId: string, response: ModelRespon
   const { message } = response;
   if (message === undefined) return response;
   const used = new Set(session.conversation?.messages.flatMap(callsIn).map(({ callId }) => callId));
+  const given = new Set(callsIn(message).map(({ callId }) => callId));
   let index = 0;
   const parts = message.parts.map((part): Part => {
     if (part.kind.case !== 'toolCall') return part;
@@ -140,7 +147,9 @@ function withOwnIds(session: Session, modelCallId: string, response: ModelRespon
     const { callId } = part.kind.value;
     const isGood =
       callId !== '' && callId.length <= MAX_ID_CHARS && !used.has(callId) && !session.calls.has(callId);
-    const own = isGood ? callId : `${modelCallId}.${index}`;
+    let own = callId;
+    if (!isGood) own = `${modelCallId}.${index}`;
+    while (!isGood && (used.has(own) || given.has(own))) own = `${own}.${index}`;
     used.add(own);
     if (isGood) return part;
     const value = create(ToolCallPartSchema, { ...part.kind.value, callId: own });

@@ -82,9 +82,10 @@ function afterModel(session: Session, end: ModelCallFinished): Decision {
   if (turn?.task === undefined)
     return create(DecisionSchema, { messages: [message], actions: [doneAction(turn)] });
   const left = turn.reminders <= (turn.task.maxReminders ?? DEFAULT_REMINDERS);
+  const step = left ? nextModelCall(session) : WAIT;
   return create(DecisionSchema, {
-    messages: left ? [message, textMessage(Role.USER, REMINDER)] : [message],
-    actions: left ? actions(nextModelCall(session)) : [],
+    messages: step.kind === 'go' ? [message, textMessage(Role.USER, REMINDER)] : [message],
+    actions: actions(step),
   });
 }
 
@@ -107,7 +108,8 @@ function afterInterrupt(session: Session, trigger: PendingTrigger, interruptId: 
     });
   }
   const call = session.calls.get(callId);
-  if (call === undefined || call.phase.kind === 'finished') return create(DecisionSchema);
+  // Another decision, or its end, came first.
+  if (call?.phase.kind !== 'interrupted') return create(DecisionSchema);
   if (denyReason === undefined) {
     const value = { callId, name: call.name };
     return create(DecisionSchema, { actions: [{ kind: { case: 'toolCall', value } }] });
@@ -123,6 +125,8 @@ export type Step =
   | { readonly kind: 'wait' }
   /** A limit is reached: the turn ends with this. */
   | { readonly kind: 'fail'; readonly failure: Failure };
+
+const WAIT: Step = { kind: 'wait' };
 
 /** The step after a trigger of a running turn (6.1, 6.4, 3.5). */
 export function next(session: Session, trigger: PendingTrigger): Step {
@@ -148,6 +152,9 @@ export function nextModelCall(session: Session): Step {
   const budget = budgetFailure(agent, turn);
   if (budget !== undefined) return { kind: 'fail', failure: budget };
   const max = maxIterations(agent);
+  // The model was told so already, and made calls instead of an answer.
+  if (turn.repetition.count >= MAX_REPETITIONS && isLastCall(turn))
+    return { kind: 'fail', failure: repeated() };
   const isRepeating = repetitionOf(session, turn).count >= MAX_REPETITIONS;
   if (turn.iterations < max && !isRepeating) return { kind: 'go', action: { case: 'modelCall', value: {} } };
   if (agent?.onIterationLimit === IterationLimit.FAIL || turn.iterations > max) {
@@ -155,6 +162,11 @@ export function nextModelCall(session: Session): Step {
   }
   const value = turn.task === undefined ? { withoutTools: true } : { toolNames: [SUBMIT_RESULT] };
   return { kind: 'go', action: { case: 'modelCall', value } };
+}
+
+/** The newest model call was one that offers nothing to go on with. */
+function isLastCall({ nextModelCall: { withoutTools, toolNames } }: Turn): boolean {
+  return withoutTools || (toolNames.length === 1 && toolNames[0] === SUBMIT_RESULT);
 }
 
 function repeated(): Failure {

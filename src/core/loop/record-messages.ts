@@ -28,12 +28,19 @@ export function recordMessages(
   messages: readonly ChatMessage[],
 ): Story {
   return messages.reduce((before, given) => {
-    const id = given.id === '' ? `message-${before.session.sequence + 1}` : given.id;
+    const id = given.id === '' ? freeId(before) : given.id;
     const ofCallId = sourceOf(before.session, trigger, given);
     const message = ofCallId === '' ? { ...given, id } : create(ChatMessageSchema, { id, role: given.role });
     const value = create(MessageRecordedSchema, { message, ofCallId });
     return tell(before, { kind: { case: 'messageRecorded', value } });
   }, story);
+}
+
+/** Somebody may have called a message of theirs as the next one of ours. */
+function freeId({ session: { conversation, sequence } }: Story): string {
+  let id = `message-${sequence + 1}`;
+  while (conversation?.messages.some((message) => message.id === id)) id = `${id}.1`;
+  return id;
 }
 
 /** The call whose record says what a message says; empty where none does. */

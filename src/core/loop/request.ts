@@ -1,5 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { type ChatMessage, ChatMessageSchema, Role } from '../../../gen/spindle/v1/message_pb.ts';
+import type { Failure } from '../../../gen/spindle/v1/result_pb.ts';
+import { failure } from '../failure.ts';
 import { type RepairedHistory, repairHistory } from '../history.ts';
 import type { CallOutcome } from '../paired-calls.ts';
 import type { Session } from '../session.ts';
@@ -18,10 +20,18 @@ export function requestHistory(session: Session): RepairedHistory {
   for (const { callId, phase } of calls.values()) {
     if (phase.kind === 'finished') outcomes.set(callId, phase.end.outcome);
   }
+  // What a turn left unstarted is told from what may have run.
+  for (const { callId, name } of conversation?.messages.flatMap(callsIn) ?? []) {
+    if (!calls.has(callId)) outcomes.set(callId, { case: 'error', value: notStarted(name) });
+  }
   const { messages: repaired, repairs } = repairHistory(inCallOrder(messages), outcomes);
   const away = modelCallOf(session)?.toolsUnavailable ?? [];
   const system = [conversation?.agent?.system ?? '', ...away].filter((text) => text !== '').join('\n\n');
   return { messages: withInstructions(repaired, system), repairs };
+}
+
+function notStarted(name: string): Failure {
+  return failure('cancelled', `${name} was not started: its turn ended first.`);
 }
 
 /** Results stand in the log as the calls ended; a model reads them in the order of its calls (6.1). */

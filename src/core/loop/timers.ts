@@ -5,6 +5,7 @@ import type { Session } from '../session.ts';
 import type { Instant } from '../time.ts';
 import { expire } from '../timers.ts';
 import { giveUp } from './advance.ts';
+import { pausing } from './conversation.ts';
 import { expireModelCall, modelCallOf, modelDeadline } from './model-call.ts';
 import { begin, type Story, tell } from './story.ts';
 
@@ -16,10 +17,14 @@ export function conversationWakeup(session: Session, now: Instant): Instant | un
   return earlier(modelAt, decisionDeadline(session));
 }
 
-/** When the first trigger has been under decision for too long (4.1). Where no turn runs, it may wait. */
+/** When the first trigger has been under decision for too long (4.1). Where no turn runs, or a person is
+ * asked, it may wait. */
 function decisionDeadline({ conversation }: Session): Instant | undefined {
   const askedAt = conversation?.triggers[0]?.askedAt;
-  return askedAt === undefined || conversation?.turn === undefined ? undefined : askedAt + DECISION_TOTAL_MS;
+  const turn = conversation?.turn;
+  if (conversation === undefined || askedAt === undefined || turn === undefined) return undefined;
+  if (pausing(conversation) !== undefined) return undefined;
+  return Math.max(askedAt, turn.startedAt) + DECISION_TOTAL_MS;
 }
 
 /** What the passing of time does to a conversation and its calls. */

@@ -2,15 +2,15 @@ import { create } from '@bufbuild/protobuf';
 import { TurnEndedSchema, TurnQueuedSchema, TurnStartedSchema } from '../../../gen/spindle/v1/event_pb.ts';
 import { ChatMessageSchema } from '../../../gen/spindle/v1/message_pb.ts';
 import type { Failure } from '../../../gen/spindle/v1/result_pb.ts';
-import { TurnFinishedSchema } from '../../../gen/spindle/v1/trigger_pb.ts';
-import { afterDispatch, finish } from '../attempt.ts';
+import { TurnFinishedSchema, type TurnInput } from '../../../gen/spindle/v1/trigger_pb.ts';
+import { afterDispatch, because, finish } from '../attempt.ts';
 import type { CancelTurn, StartTurn } from '../command.ts';
 import { type Draft, journalData } from '../event.ts';
-import { MAX_QUEUED_TURNS } from '../limits.ts';
+import { MAX_QUEUED_TURNS, MAX_SESSION_MESSAGES } from '../limits.ts';
 import { refused } from '../refusal.ts';
 import { happened, NOTHING, type Ruling, refuse } from '../ruling.ts';
 import type { Session } from '../session.ts';
-import type { QueuedTurn } from './conversation.ts';
+import type { Conversation, QueuedTurn } from './conversation.ts';
 import { type Story, tell } from './story.ts';
 
 /**
@@ -22,6 +22,8 @@ export function decideStart(session: Session, command: StartTurn): Ruling {
   if (conversation === undefined) return refuse(NO_CONVERSATION);
   const { turnId, input, task, origin } = command;
   if (conversation.turns.has(turnId)) return NOTHING;
+  const fault = inputFault(conversation, input);
+  if (fault !== undefined) return refuse(refused('invalid_request', fault).refusal);
   if (conversation.turn === undefined && conversation.queue.length === 0)
     return happened(started(session, { turnId, input, task, origin }));
   if (!command.queue) {
@@ -36,6 +38,24 @@ export function decideStart(session: Session, command: StartTurn): Ruling {
   }
   const value = create(TurnQueuedSchema, { ...(input && { input }), ...(task && { task }) });
   return happened({ kind: { case: 'turnQueued', value }, journal: journalData(origin), turnId });
+}
+
+/** What keeps messages out of a conversation that could not be said before it is there. */
+function inputFault({ messages, queue }: Conversation, input: TurnInput | undefined): string | undefined {
+  if (input?.kind.case !== 'messages') return undefined;
+  const given = input.kind.value.messages;
+  if (messages.length + given.length > MAX_SESSION_MESSAGES)
+    return `the conversation would have more than ${MAX_SESSION_MESSAGES} messages; start another session`;
+  const ids = new Set(messages.map(({ id }) => id));
+  for (const { input: other } of queue) {
+    if (other?.kind.case === 'messages') for (const { id } of other.kind.value.messages) ids.add(id);
+  }
+  for (const [index, { id }] of given.entries()) {
+    if (id !== '' && ids.has(id))
+      return `input.messages[${index}].id is that of another message; leave it out, or use a new one`;
+    ids.add(id);
+  }
+  return undefined;
 }
 
 export function started({ conversation }: Session, { turnId, input, task, origin }: QueuedTurn): Draft {
@@ -70,11 +90,11 @@ export function decideCancel(session: Session, { turnId, reason }: CancelTurn): 
 
 /** The ends of all calls that have none. */
 function cancelledCalls({ calls }: Session, reason: string): Draft[] {
-  const why = reason === '' ? '' : `: ${reason}`;
+  const why = because(reason);
   return [...calls.values()]
     .filter(({ phase }) => phase.kind !== 'finished')
     .map((call) =>
-      finish(call, { error: afterDispatch(call, 'cancelled', `${call.name} was cancelled${why}.`) }),
+      finish(call, { error: afterDispatch(call, 'cancelled', `${call.name} was cancelled${why}`) }),
     );
 }
 

@@ -126,7 +126,7 @@ export function createChildren(shared: Shared): Children {
     child.over = true;
     // The follower may not leave while it is being told.
     queueMicrotask(() => child.stop?.());
-    end(runner, call, outcomeOf(ended, session), usageOf(ended));
+    end(runner, call, outcomeOf(ended, session), session.conversation?.turns.get(child.turnId)?.usage);
   };
 
   const end = (
@@ -272,8 +272,4 @@ function resultOf(answer: ChatMessage | undefined, outputJson: string): ToolResu
   const said = answer?.parts.flatMap(({ kind }) => (kind.case === 'content' ? [kind.value] : [])) ?? [];
   const nothing = create(ContentSchema, { kind: { case: 'text', value: { text: '' } } });
   return create(ToolResultSchema, { content: said.length > 0 ? said : [nothing] });
-}
-
-function usageOf({ outcome }: TurnEnded): Usage | undefined {
-  return outcome.case === 'finished' ? outcome.value.usage : undefined;
 }

@@ -13,7 +13,7 @@ import { modelCallOf, modelDeadline } from '../../core/loop/model-call.ts';
 import { type ConversationEffect, conversationEffectName } from '../../core/loop/owed.ts';
 import { propose } from '../../core/loop/propose.ts';
 import { triggerMessage } from '../../core/loop/trigger.ts';
-import { duration, timestamp } from '../../core/time.ts';
+import { duration, type Millis, timestamp } from '../../core/time.ts';
 import { unreachable } from '../../core/unreachable.ts';
 import type { Shared } from '../engine.ts';
 import type { Binding, Reservation } from '../ports.ts';
@@ -69,18 +69,22 @@ export function createConversationEffects(shared: Shared): ConversationEffects {
           decided(runner, name, decisionId, answer, workerName, acknowledge),
         onDelta: () => undefined,
         onGiveUp: (reason) =>
-          runner.send({ kind: 'give_up_decision', at: clock.now(), decisionId, reason }, () => undefined),
+          runner.send({ kind: 'give_up_decision', at: clock.now(), decisionId, reason }, (outcome) => {
+            // Without a turn there is nothing to end: it is owed as before.
+            const [first] = runner.session.conversation?.triggers ?? [];
+            if (outcome.ok && !outcome.value.changed && first?.decisionId === decisionId)
+              later(RECONNECT_MAX_MS);
+          }),
       });
-    if (refusals === 0) {
-      question();
-      return;
-    }
-    const wait = Math.min(RECONNECT_INITIAL_MS * 2 ** (refusals - 1), RECONNECT_MAX_MS);
-    const disarm = clock.alarm(clock.now() + wait, () => {
-      pauses.get(runner)?.delete(name);
-      question();
-    });
-    pauses.set(runner, (pauses.get(runner) ?? new Map<string, () => void>()).set(name, disarm));
+    const later = (wait: Millis): void => {
+      const disarm = clock.alarm(clock.now() + wait, () => {
+        pauses.get(runner)?.delete(name);
+        question();
+      });
+      pauses.set(runner, (pauses.get(runner) ?? new Map<string, () => void>()).set(name, disarm));
+    };
+    if (refusals === 0) question();
+    else later(Math.min(RECONNECT_INITIAL_MS * 2 ** (refusals - 1), RECONNECT_MAX_MS));
   };
 
   const decided = (
@@ -196,7 +200,7 @@ export function createConversationEffects(shared: Shared): ConversationEffects {
           else modelCalls.start(runner, effect.call, name);
           return;
         case 'prepare':
-          prepare(runner, effect.planned);
+          prepare(runner, effect.planned, name);
           return;
         case 'child':
           children.follow(runner, effect.call, name);

@@ -68,7 +68,7 @@ export interface SessionState {
 
 /** Finds sessions that a caller may use. */
 export interface Opening {
-  /** The runner of a session of the caller's; whoever opens it has to release it. */
+  /** The runner of a session of the caller's; whoever opens it has to let it go (Sessions.hold). */
   open(caller: Caller, sessionId: string): Promise<Outcome<Opened>>;
 }
 
@@ -98,15 +98,16 @@ export function createConversations(shared: Shared): Conversations {
       const fault = idFault('session_id', sessionId);
       if (fault !== undefined) return refused('invalid_request', fault);
       const key = { tenant: caller.tenant, sessionId };
-      let runner = await sessions.open(key);
+      let runner = await sessions.hold(key);
       if (runner?.session.sequence === 0) {
         // It is on the way to the journal; what comes behind that in the mailbox finds it there, or refused.
         await send(runner, { kind: 'tick', at: clock.now(), draw: random.draw(), heard: runner.heard });
-        runner = await sessions.open(key);
+        sessions.letGo(runner);
+        runner = await sessions.hold(key);
       }
       const conversation = visible(runner?.session, caller);
       if (runner !== undefined && conversation !== undefined) return accepted({ runner, conversation });
-      if (runner !== undefined) sessions.release(runner);
+      if (runner !== undefined) sessions.letGo(runner);
       return notFound(sessionId);
     },
   };
@@ -255,7 +256,7 @@ export function createConversations(shared: Shared): Conversations {
         payloadJson,
         denyReason,
       });
-      sessions.release(runner.value);
+      sessions.letGo(runner.value);
       return done.ok ? accepted(!done.value.changed) : done;
     },
 
@@ -271,7 +272,7 @@ export function createConversations(shared: Shared): Conversations {
         reason: reason.slice(0, 1_000),
       } as const;
       const done = id === '' ? undefined : await send(runner, command);
-      sessions.release(runner);
+      sessions.letGo(runner);
       if (done === undefined) return accepted('');
       return done.ok ? accepted(done.value.changed ? id : '') : done;
     },
@@ -282,7 +283,7 @@ export function createConversations(shared: Shared): Conversations {
       const { runner, conversation } = found.value;
       const busy = conversation.turn !== undefined || conversation.queue.length > 0 || !runner.isIdle;
       if (busy) {
-        sessions.release(runner);
+        sessions.letGo(runner);
         const turnId = conversation.turn?.turnId ?? '';
         return refused('turn_already_active', 'a turn of the session is running; cancel it first', {
           turn_id: turnId,
@@ -303,11 +304,11 @@ export function createConversations(shared: Shared): Conversations {
       const found = await opening.open(caller, sessionId);
       return found.ok ? accepted(found.value.runner) : found;
     }
-    const runner = await sessions.open({ tenant: caller.tenant, sessionId });
+    const runner = await sessions.hold({ tenant: caller.tenant, sessionId });
     const call = runner?.session.calls.get(callId);
     const isVisible = call !== undefined && (call.caller?.subject === caller.subject || seesTenant(caller));
     if (runner !== undefined && isVisible) return accepted(runner);
-    if (runner !== undefined) sessions.release(runner);
+    if (runner !== undefined) sessions.letGo(runner);
     return notFound(sessionId);
   };
 

@@ -1,24 +1,37 @@
-import { create } from '@bufbuild/protobuf';
-import type { Decision } from '../../../gen/spindle/v1/action_pb.ts';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { type Decision, DecisionSchema } from '../../../gen/spindle/v1/action_pb.ts';
 import type { AgentConfig } from '../../../gen/spindle/v1/agent_pb.ts';
+import { type ChatMessage, Role } from '../../../gen/spindle/v1/message_pb.ts';
 import { ToolHandler, ToolSchema } from '../../../gen/spindle/v1/tool_pb.ts';
+import { MAX_DECISION_BYTES, MAX_SESSION_MESSAGES } from '../../core/limits.ts';
 import { agentFault, jsonFault } from '../../core/loop/agent-config.ts';
 import { SUBMIT_RESULT } from '../../core/loop/reserved.ts';
 import { nestedSchema } from '../../schema/nested.ts';
 import type { Schemas } from '../../schema/schemas.ts';
 import { resultFault } from '../results.ts';
+import { sizeFault } from './turn-input.ts';
 
 /** What is wrong with the schemas, results and sizes that a decision brings; undefined where nothing is. */
-export function decisionContentFault(
-  schemas: Schemas,
-  { agent, actions, messages }: Decision,
-): string | undefined {
+export function decisionContentFault(schemas: Schemas, decision: Decision): string | undefined {
+  const { agent, actions, messages } = decision;
+  if (toBinary(DecisionSchema, decision).byteLength > MAX_DECISION_BYTES)
+    return `it is larger than ${MAX_DECISION_BYTES} bytes; send large data as a blob or a resource link`;
+  const large = largeMessage(messages);
+  if (large !== undefined) return `messages${large}`;
   const config = agent && configFault(schemas, agent);
   if (config !== undefined) return config;
   for (const [index, { kind }] of actions.entries()) {
     if (kind.case === 'toolResult' && kind.value.form.case === 'result') {
       const fault = resultFault(kind.value.form.value);
       if (fault !== undefined) return `actions[${index}]: ${fault}`;
+    }
+    if (kind.case === 'modelCall') {
+      const fault = largeMessage(kind.value.messages) ?? emptyMessage(kind.value.messages);
+      if (fault !== undefined) return `actions[${index}].model_call.messages${fault}`;
+    }
+    if (kind.case === 'subagentSpawn' && kind.value.message !== undefined) {
+      const fault = largeMessage([kind.value.message]);
+      if (fault !== undefined) return `actions[${index}].subagent_spawn.message${fault}`;
     }
     if (kind.case === 'subagentSpawn' && kind.value.agent !== undefined) {
       const fault = configFault(schemas, kind.value.agent);
@@ -33,6 +46,21 @@ export function decisionContentFault(
     }
   }
   return undefined;
+}
+
+function largeMessage(messages: readonly ChatMessage[]): string | undefined {
+  for (const [index, message] of messages.entries()) {
+    const fault = sizeFault(message);
+    if (fault !== undefined) return `[${index}]${fault}`;
+  }
+  return undefined;
+}
+
+/** Messages that are sent in place of the conversation are no record, and need no more than a role. */
+function emptyMessage(messages: readonly ChatMessage[]): string | undefined {
+  if (messages.length > MAX_SESSION_MESSAGES) return `: at most ${MAX_SESSION_MESSAGES} are possible`;
+  const index = messages.findIndex(({ role }) => role === Role.UNSPECIFIED);
+  return index < 0 ? undefined : `[${index}].role is not set`;
 }
 
 /** What is wrong with a configuration, its tools' schemas included. */

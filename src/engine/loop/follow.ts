@@ -19,6 +19,7 @@ export async function followSession(
 ): Promise<Outcome<() => void>> {
   const { sessions, options } = shared;
   if (runner.followerCount >= MAX_FOLLOWERS) {
+    sessions.letGo(runner);
     return refused('overloaded', `${MAX_FOLLOWERS} watchers follow this session, which is the limit`);
   }
   let told = afterSequence;
@@ -61,7 +62,7 @@ export async function followSession(
     if (stopped) return;
     stopped = true;
     runner.unfollow(live);
-    sessions.release(runner);
+    sessions.letGo(runner);
   };
 
   const snapshot = runner.session;

@@ -25,11 +25,18 @@ export interface Iterations {
   toolBox(runner: SessionRunner): Promise<ToolBox>;
   /** The definitions that a model call offered, by the digest of their set. Rejects with a JournalFault. */
   offered(tenant: string, toolSetDigest: string): Promise<readonly Definition[]>;
+  /**
+   * Whether names of the configuration may still come back, so that an effect has to wait for them (6.3); then it is
+   * begun once more with `retry`.
+   */
+  waits(runner: SessionRunner, name: string, box: ToolBox, retry: () => void): boolean;
   withdraw(runner: SessionRunner, name: string): void;
   drop(runner: SessionRunner): void;
   /** Workers of a tenant, or of all, may have come back. */
   offer(tenant?: string): void;
 }
+
+type Place = Pick<Extract<ConversationEffect, { kind: 'assemble' }>, 'turnId' | 'iteration'>;
 
 export function createIterations(shared: Shared): Iterations {
   const { options, definitions, refuse } = shared;
@@ -80,12 +87,12 @@ export function createIterations(shared: Shared): Iterations {
     if (sets.size > MAX_CACHED_TOOL_SETS && oldest !== undefined) sets.delete(oldest);
   };
 
-  const request = async (runner: SessionRunner, iteration: number): Promise<void> => {
+  const request = async (runner: SessionRunner, place: Place): Promise<void> => {
     const { session, key } = runner;
     const { agent } = session.conversation ?? {};
     const callId = `model-${random.token()}`;
     if (agent === undefined) {
-      send(runner, iteration, { callId, unservable: failure('refused', NO_CONFIGURATION) });
+      send(runner, place, { callId, unservable: failure('refused', NO_CONFIGURATION) });
       return;
     }
     const box = await toolBox(runner);
@@ -104,7 +111,7 @@ export function createIterations(shared: Shared): Iterations {
       ) ?? []
     ).map(({ name, reason }) => `${name}: ${reason}.`);
     const fault = agent.modelHandler === ModelHandler.WORKER ? undefined : modelFault(model);
-    send(runner, iteration, {
+    send(runner, place, {
       callId,
       model,
       toolNames: tools.map(({ tool }) => tool.name),
@@ -129,7 +136,7 @@ export function createIterations(shared: Shared): Iterations {
 
   const send = (
     runner: SessionRunner,
-    iteration: number,
+    { turnId, iteration }: Place,
     facts: { readonly callId: string } & Partial<
       Parameters<SessionRunner['send']>[0] & { kind: 'request_model' }
     >,
@@ -138,6 +145,7 @@ export function createIterations(shared: Shared): Iterations {
       {
         kind: 'request_model',
         at: clock.now(),
+        turnId,
         iteration,
         model: '',
         toolNames: [],
@@ -154,24 +162,24 @@ export function createIterations(shared: Shared): Iterations {
 
   const iterations: Iterations = {
     toolBox,
-    begin(runner, { iteration }, name) {
+    waits(runner, name, { unmatched }, retry) {
+      // Their workers may be on their way back: an agent must not lose its tools for a restart of the engine.
+      if (unmatched.length === 0 || clock.now() >= shared.namesSettledAt) return false;
+      waiting.set(runner, { name, retry });
+      return true;
+    },
+    begin(runner, place, name) {
       const start = (): void => {
-        waiting.delete(runner);
         toolBox(runner)
-          .then(async ({ unmatched }) => {
-            // Their workers may be on their way back: an agent must not lose its tools for a restart of the engine.
-            if (unmatched.length > 0 && clock.now() < shared.namesSettledAt) {
-              waiting.set(runner, { name, retry: start });
-              return;
-            }
-            await request(runner, iteration);
+          .then(async (box) => {
+            if (!iterations.waits(runner, name, box, start)) await request(runner, place);
           })
           .catch((error: unknown) => {
             const refusal = refuse(error);
             if (refusal === undefined) observer.report('error', 'assembly_failed', { error: String(error) });
             const message = refusal?.message ?? 'the tools of the iteration could not be assembled';
             const unservable = failure('internal', message, { retryable: true });
-            send(runner, iteration, { callId: `model-${random.token()}`, unservable });
+            send(runner, place, { callId: `model-${random.token()}`, unservable });
           });
       };
       start();
@@ -197,7 +205,9 @@ export function createIterations(shared: Shared): Iterations {
     drop: (runner) => void waiting.delete(runner),
     offer(tenant) {
       for (const [runner, { retry }] of [...waiting]) {
-        if (tenant === undefined || runner.key.tenant === tenant) retry();
+        if (tenant !== undefined && runner.key.tenant !== tenant) continue;
+        waiting.delete(runner);
+        retry();
       }
     },
   };

@@ -13,6 +13,18 @@ export async function storeDecision(decision: Decision, tenant: string, blobs: B
   const actions = await Promise.all(
     decision.actions.map(async (action) => {
       const { kind } = action;
+      if (kind.case === 'modelCall' && kind.value.messages.length > 0) {
+        const sent = await Promise.all(
+          kind.value.messages.map((message) => storeMessage(message, tenant, blobs)),
+        );
+        return create(ActionSchema, {
+          kind: { case: 'modelCall', value: { ...kind.value, messages: sent } },
+        });
+      }
+      if (kind.case === 'subagentSpawn' && kind.value.message !== undefined) {
+        const message = await storeMessage(kind.value.message, tenant, blobs);
+        return create(ActionSchema, { kind: { case: 'subagentSpawn', value: { ...kind.value, message } } });
+      }
       if (kind.case !== 'toolResult' || kind.value.form.case !== 'result') return action;
       const result = await storeBytes(kind.value.form.value, tenant, blobs);
       const value = { ...kind.value, form: { case: 'result' as const, value: result } };

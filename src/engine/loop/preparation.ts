@@ -14,7 +14,7 @@ import type { PreparedCall } from '../../core/command.ts';
 import { failure } from '../../core/failure.ts';
 import { matchesGlob } from '../../core/globs.ts';
 import { MAX_SUBAGENT_DEPTH } from '../../core/limits.ts';
-import type { PlannedCall } from '../../core/loop/conversation.ts';
+import type { PlannedCall, Turn } from '../../core/loop/conversation.ts';
 import { argumentsIn, writesNullForAbsent } from '../../core/loop/messages.ts';
 import { CALL_TOOL, SUBMIT_RESULT, TOOL_SEARCH } from '../../core/loop/reserved.ts';
 import { nearestNames } from '../../core/nearest-names.ts';
@@ -58,16 +58,24 @@ interface Draft {
 export function createPreparation(
   shared: Shared,
   iterations: Iterations,
-): (runner: SessionRunner, planned: readonly PlannedCall[]) => void {
+): (runner: SessionRunner, planned: readonly PlannedCall[], name: string) => void {
   const { options, definitions, refuse } = shared;
   const { schemas, clock, workers, observer, policies } = options;
 
-  const prepare = async (runner: SessionRunner, planned: readonly PlannedCall[]): Promise<PreparedCall[]> => {
+  /** Undefined where tools that a call may need have not come back after a start of the engine. */
+  const prepare = async (
+    runner: SessionRunner,
+    planned: readonly PlannedCall[],
+    waits: (box: ToolBox) => boolean,
+  ): Promise<PreparedCall[] | undefined> => {
     const { conversation } = runner.session;
     const turn = conversation?.turn;
     if (conversation === undefined || turn === undefined) return [];
     const box = await iterations.toolBox(runner);
     const offered = await iterations.offered(runner.key.tenant, turn.toolSetDigest);
+    const isOffered = new Map(offered.map(({ tool }) => [tool.name, tool.handler !== ToolHandler.ENGINE]));
+    if (planned.some(({ name, spawn }) => spawn === undefined && isOffered.get(name) !== true) && waits(box))
+      return undefined;
     const known = new Map<string, Definition>();
     // What the model has seen comes first: a tool that changed since is called as it was offered (5.11 checks again).
     for (const definition of [...offered, ...box.own, ...box.tools.map((tool) => tool.definition)]) {
@@ -87,6 +95,7 @@ export function createPreparation(
       depth: conversation.ancestry.length,
       known,
       box,
+      only: isRestricted(turn) ? new Set(offered.map(({ tool }) => tool.name)) : undefined,
     };
     const prepared = drafts.map((draft) => one(draft, context));
     const used = prepared.flatMap(
@@ -102,8 +111,10 @@ export function createPreparation(
   const one = (draft: Draft, context: Context): PreparedCall => {
     const { planned, text } = draft;
     const spawned = planned.spawn !== undefined;
-    const definition = spawned ? undefined : context.known.get(planned.name);
+    const isBarred = planned.isModels && context.only?.has(planned.name) === false;
+    const definition = spawned || isBarred ? undefined : context.known.get(planned.name);
     if (spawned) return subagent(draft, context);
+    if (isBarred) return barred(planned);
     if (definition === undefined) return unknown(planned, context);
     if (definition.tool.handler === ToolHandler.ENGINE) return own(draft, definition, context);
     return found(planned, definition, text, draft, context);
@@ -254,9 +265,11 @@ export function createPreparation(
     return known.size === 0 ? call : { ...call, outcome: { error } };
   };
 
-  return (runner, planned) => {
-    prepare(runner, planned).then(
-      (calls) => request(runner, calls),
+  return function begin(runner, planned, name): void {
+    const waits = (box: ToolBox): boolean =>
+      iterations.waits(runner, name, box, () => begin(runner, planned, name));
+    prepare(runner, planned, waits).then(
+      (calls) => calls && request(runner, calls),
       (error: unknown) => {
         const refusal = refuse(error);
         if (refusal === undefined) observer.report('error', 'preparation_failed', { error: String(error) });
@@ -289,6 +302,21 @@ interface Context {
   readonly depth: number;
   readonly known: ReadonlyMap<string, Definition>;
   readonly box: ToolBox;
+  /** Set where the model was to have these tools alone: what else it calls does not run (6.4). */
+  readonly only: ReadonlySet<string> | undefined;
+}
+
+function isRestricted({ nextModelCall: { withoutTools, toolNames } }: Turn): boolean {
+  return withoutTools || toolNames.length > 0;
+}
+
+/** A call of a tool that the model was not to have in this iteration. */
+function barred(planned: PlannedCall): PreparedCall {
+  const what = `${planned.name} was not offered, and did not run: answer without it.`;
+  return {
+    ...bare(planned, create(ToolInputSchema, { status: { case: 'valid', value: {} } })),
+    outcome: { error: failure('unknown_tool', what) },
+  };
 }
 
 const NEAREST_NAMES = 3;

@@ -3,6 +3,7 @@ import { type ChatMessage, ChatMessageSchema, Role } from '../../../gen/spindle/
 import { type TurnInput, TurnInputSchema } from '../../../gen/spindle/v1/trigger_pb.ts';
 import {
   MAX_CHAT_MESSAGE_BYTES,
+  MAX_ID_CHARS,
   MAX_LABEL_CHARS,
   MAX_MESSAGES_PER_INPUT,
   MAX_TOOLS_PER_AGENT,
@@ -63,6 +64,12 @@ function messageFault(message: ChatMessage): string | undefined {
     if (kind.case === 'toolResult' && kind.value.outcome.case === undefined)
       return `.parts[${index}].tool_result has no outcome`;
   }
+  if (message.id.length > MAX_ID_CHARS) return `.id is longer than ${MAX_ID_CHARS} characters`;
+  return sizeFault(message);
+}
+
+/** A message that the log could not hold; undefined where it can. */
+export function sizeFault(message: ChatMessage): string | undefined {
   return toBinary(ChatMessageSchema, message).byteLength > MAX_CHAT_MESSAGE_BYTES && !holdsMedia(message)
     ? ` is larger than ${MAX_CHAT_MESSAGE_BYTES} bytes; send large data as a blob or a resource link`
     : undefined;

@@ -5,6 +5,7 @@ import { Role } from '../../../gen/spindle/v1/message_pb.ts';
 import type { StartTurnRequest } from '../../../gen/spindle/v1/session_service_pb.ts';
 import type { TurnInput } from '../../../gen/spindle/v1/trigger_pb.ts';
 import type { StartTurn } from '../../core/command.ts';
+import type { Conversation } from '../../core/loop/conversation.ts';
 import { resultsIn } from '../../core/loop/messages.ts';
 import { accepted, type Outcome, refused } from '../../core/refusal.ts';
 import type { Session } from '../../core/session.ts';
@@ -30,6 +31,10 @@ export interface StartedTurn {
   readonly turnAfterSequence: number;
   /** The event before what this request led to: from there, somebody who knows the turn goes on. */
   readonly afterSequence: number;
+}
+
+function turnOfResults({ turns }: Conversation, asked: string): string {
+  return turns.has(asked) ? asked : ([...turns.keys()].at(-1) ?? '');
 }
 
 /** Starts turns, or returns those that the same turn ids started (6.14). */
@@ -96,13 +101,9 @@ export function createTurns(shared: Shared, opening: Opening): Conversations['st
           ? undefined
           : modelFault(conversation.agent);
       if (noModel !== undefined) return refused('model_unavailable', noModel);
-      const running = runner.session.conversation?.turn?.turnId ?? '';
-      if (rest === undefined && running === '' && !conversation.turns.has(request.turnId)) {
-        return refused(
-          'call_not_open',
-          'no turn is running, so that no call of the session waits for a result',
-        );
-      }
+      // Results alone go to the running turn; when it has ended by then, to the one that they once went to.
+      const running =
+        runner.session.conversation?.turn?.turnId ?? turnOfResults(conversation, request.turnId);
       const turnId = rest === undefined ? running : request.turnId === '' ? random.token() : request.turnId;
       const afterSequence = runner.session.sequence;
       const done = await send(runner, {
@@ -122,10 +123,11 @@ export function createTurns(shared: Shared, opening: Opening): Conversations['st
         queued: record?.queued ?? false,
         existing: rest === undefined || !done.value.changed,
         turnAfterSequence: record?.afterSequence ?? 0,
-        afterSequence,
+        // Where the input changed nothing, all that there is to hear has been.
+        afterSequence: done.value.changed ? afterSequence : (record?.afterSequence ?? 0),
       });
     } finally {
-      sessions.release(runner);
+      sessions.letGo(runner);
     }
   };
 }

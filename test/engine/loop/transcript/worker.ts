@@ -1,6 +1,8 @@
 /** A worker of a transcript: it answers as the transcript says, and keeps its answers over streams, as the SDKs do. */
+
 import { create, fromJson, type JsonValue } from '@bufbuild/protobuf';
 import { type Decision, DecisionSchema } from '../../../../gen/spindle/v1/action_pb.ts';
+import { AnswerVerdict } from '../../../../gen/spindle/v1/result_pb.ts';
 import {
   AgentBindingSchema,
   AnswerSchema,
@@ -48,6 +50,7 @@ export function createWorker(
   const counts = new Map<string, number>();
   const held = new Map<string, Held>();
   let stream: VirtualStream | undefined;
+  let engineOf: VirtualEngine | undefined;
   let process = 1;
   let streamNumber = 0;
   let resumeToken = '';
@@ -78,10 +81,11 @@ export function createWorker(
     return readOutcome(list[Math.min(index, list.length - 1)] ?? 'ok', dispatch);
   };
 
-  return {
+  const worker: TranscriptWorker = {
     name,
     behave,
     async connect(engine) {
+      engineOf = engine;
       streamNumber += 1;
       read = 0;
       stopped = 0;
@@ -133,6 +137,11 @@ export function createWorker(
     async pump() {
       if (stream === undefined) return false;
       let busy = false;
+      if (stream.ended !== undefined && engineOf !== undefined) {
+        // It was sent away, after an hour say.
+        await worker.connect(engineOf);
+        busy = true;
+      }
       for (const dispatch of stream.dispatches().slice(read)) {
         read += 1;
         busy = true;
@@ -150,8 +159,12 @@ export function createWorker(
         held.set(leaseToken, { ...lease, outcome });
         await stream.answer(leaseToken, outcome);
       }
-      for (const { leaseToken } of stream.acknowledgements().slice(acknowledged)) {
+      for (const { leaseToken, verdict } of stream.acknowledgements().slice(acknowledged)) {
         acknowledged += 1;
+        const lease = held.get(leaseToken);
+        // Whoever hears what was wrong with a decision answers otherwise.
+        if (lease !== undefined && verdict === AnswerVerdict.REFUSED)
+          given.delete(subjectOf(lease.dispatch).key);
         held.delete(leaseToken);
       }
       return busy;
@@ -160,6 +173,7 @@ export function createWorker(
       await stream?.heartbeat(stream.dispatches().at(-1)?.sequence ?? 0, ...held.keys());
     },
   };
+  return worker;
 }
 
 function subjectOf({ trigger, decisionId, sessionId }: Dispatch): {
