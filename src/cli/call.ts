@@ -145,7 +145,7 @@ function interrupted(signal: EndSignal, callId: string): CommandError {
     'interrupted',
     `The wait has ended, and call ${callId} goes on.`,
     `\`spindle watch ${callId}\` waits for it, \`spindle cancel ${callId}\` stops it.`,
-    callId,
+    { callId },
   );
 }
 

@@ -1,6 +1,13 @@
 import { EXIT, type ExitCode } from './exit-code.ts';
 import { harmless, styled } from './style.ts';
 
+/** What a command was about, and what may go on. */
+export interface Subject {
+  readonly callId?: string;
+  readonly sessionId?: string;
+  readonly turnId?: string;
+}
+
 /** Why a command ends without having done what it was asked. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
@@ -9,29 +16,29 @@ export class CommandError extends Error {
   readonly reason: string;
   /** What to do next. */
   readonly hint: string;
-  /** The call that may go on, where one does. */
-  readonly callId: string | undefined;
+  /** The call or the turn that may go on, where one does. */
+  readonly subject: Subject;
 
-  constructor(exitCode: ExitCode, reason: string, message: string, hint = '', callId?: string) {
+  constructor(exitCode: ExitCode, reason: string, message: string, hint = '', subject: Subject = {}) {
     super(message);
     this.exitCode = exitCode;
     this.reason = reason;
     this.hint = hint;
-    this.callId = callId;
+    this.subject = subject;
   }
 }
 
 /** Tells why a command failed, on standard error: in two sentences for people, in one JSON line for programs. */
 export function reportError(error: unknown, json: boolean): ExitCode {
   const known = error instanceof CommandError ? error : unexpected(error);
-  const { exitCode, reason, message, hint, callId } = known;
+  const { exitCode, reason, message, hint, subject } = known;
   const text = json
     ? JSON.stringify({
         error: {
           reason,
           message,
           ...(hint === '' ? {} : { hint }),
-          ...(callId === undefined ? {} : { callId }),
+          ...subject,
           exitCode,
         },
       })

@@ -115,6 +115,17 @@ export async function withClient<T>(flags: ConnectionFlags, run: (client: Client
   }
 }
 
+/**
+ * The same for what waits for an engine to come back. A single request first: it fails at once where there is none.
+ */
+export function withEngine<T>(flags: ConnectionFlags, run: (client: Client) => Promise<T>): Promise<T> {
+  return withClient(flags, async (client) => {
+    // Names that no tool has: the answer is short.
+    await client.tools(['-']);
+    return run(client);
+  });
+}
+
 /** What a refusal, or no answer at all, means to whoever typed the command. */
 export function commandErrorOf(error: SpindleError, address: string): CommandError {
   const { code, reason, message, metadata } = error;
@@ -128,7 +139,7 @@ export function commandErrorOf(error: SpindleError, address: string): CommandErr
         ? `The engine at ${address} does not answer any more. Call ${callId} may go on.`
         : sentence(message),
       `Do not call again, which may do the work twice: \`spindle watch ${callId}\` follows this call.`,
-      callId,
+      { callId },
     );
   }
   if (reason === 'unavailable' && message.includes(NOT_GRPC)) {

@@ -13,6 +13,14 @@ export function countOption(text: string): number {
   return countUpTo(text, Number.MAX_SAFE_INTEGER, 'Write a whole number above 0.');
 }
 
+/** The number of an event that has been seen; 0 for none. */
+export function sequenceOption(text: string): number {
+  return text === '0' ? 0 : countUpTo(text, MAX_SEQUENCE, 'Write the number of an event, or 0.');
+}
+
+/** The contract counts events in 32 bits. */
+const MAX_SEQUENCE = 2 ** 32 - 1;
+
 /** A number of attempts, or of one of them. */
 export function attemptsOption(text: string): number {
   return countUpTo(text, LARGEST.attempts, `Write a whole number from 1 to ${LARGEST.attempts}.`);

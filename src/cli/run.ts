@@ -1,102 +1,191 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Command, CommanderError } from 'commander';
-import { CommandError, reportError } from './command-error.ts';
-import { EXIT, EXIT_CODES_HELP } from './exit-code.ts';
+import { text as textOf } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import {
+  type Client,
+  SpindleError,
+  type TaskOptions,
+  type TurnEvent,
+  type TurnResult,
+} from '../sdk/index.ts';
+import { processClock } from '../sdk/process-ports.ts';
+import { eventJson } from '../sdk/session/event-json.ts';
+import { askPerson } from './ask-person.ts';
+import { CommandError } from './command-error.ts';
+import { addConnectionOptions, type ConnectionFlags, withEngine } from './connection.ts';
+import { END_SIGNALS, type EndSignal, EXIT, signalExitCode } from './exit-code.ts';
+import { durationOption, idOption } from './option-value.ts';
+import { goOn, showTurnEnd, turnExitCode, turnResultJson } from './turn-end.ts';
+import { createTurnScreen } from './turn-screen.ts';
+import { createTurnView } from './turn-view.ts';
 
-/** Adds options, help and action to a command. The action sets process.exitCode where it is not 0. */
-type Define = (command: Command) => void;
+interface RunFlags extends ConnectionFlags {
+  readonly session?: string;
+  readonly turn?: string;
+  readonly queue?: boolean;
+  readonly task?: string;
+  readonly timeout?: number;
+}
 
-/** Each command with its line in the list, and its own file, which is read when it is wanted. */
-const COMMANDS: readonly (readonly [name: string, summary: string, load: () => Promise<Define>])[] = [
-  ['serve', 'run an engine', async () => (await import('./serve.ts')).defineServe],
-  ['worker', 'run the tools that a file exports', async () => (await import('./worker.ts')).defineWorker],
-  ['tools', 'list or find tools', async () => (await import('./tools.ts')).defineTools],
-  ['call', 'call a tool and show its result', async () => (await import('./call.ts')).defineCall],
-  ['calls', 'list calls', async () => (await import('./calls.ts')).defineCalls],
-  ['get', 'show a call as it stands', async () => (await import('./get.ts')).defineGet],
-  ['watch', 'wait for a call and show what happens', async () => (await import('./watch.ts')).defineWatch],
-  ['trace', 'draw what a call or a session did', async () => (await import('./trace.ts')).defineTrace],
-  ['top', 'show tools, rates and workers, live', async () => (await import('./top.ts')).defineTop],
-  ['cancel', 'stop a call', async () => (await import('./cancel.ts')).defineCancel],
-  ['settle', 'answer a call that waits for one', async () => (await import('./settle.ts')).defineSettle],
-  ['blob', 'write the bytes of a blob', async () => (await import('./blob.ts')).defineBlob],
-  ['mcp', 'serve the tools to an MCP client on stdio', async () => (await import('./mcp.ts')).defineMcp],
-  ['audit', 'show who did what', async () => (await import('./audit.ts')).defineAudit],
-  ['token', 'say who may connect', async () => (await import('./token.ts')).defineToken],
-  [
-    'connectors',
-    'show MCP servers, and log in to them',
-    async () => (await import('./connectors.ts')).defineConnectors,
-  ],
-  [
-    'conformance',
-    'check a worker in any language',
-    async () => (await import('./conformance.ts')).defineConformance,
-  ],
-];
+const HELP = `
+AGENT is bound by a worker (\`spindle worker FILE\`), or is an [agents.NAME] of
+the engine's configuration. The answer goes to standard output; what the tools
+do, and how the turn failed, to standard error.
 
-const EXAMPLES = `
-Start here:
-  spindle serve                        an engine at 127.0.0.1:7433, which keeps
-                                       its journal in ./spindle-data
-  spindle worker tools.ts              serves the tools that tools.ts exports
-  spindle call greet '{"name":"Ada"}'  calls one of them
+On a terminal, what waits for a person is asked at the prompt; Ctrl-D leaves it
+open. Elsewhere the turn is left waiting, with exit code 9: \`spindle resume\`
+answers, and the turn goes on.
 
-Every command takes --json for programs and --help for its options.
-SPINDLE_ADDRESS names the engine.
+Ctrl-C cancels the turn, and a second one ends the command at once. SIGTERM and
+the end of --timeout end the wait alone: the turn goes on.
 
-${EXIT_CODES_HELP}
+With --turn a command may be run again without doing the work twice: the turn of
+that id is shown, whether it runs or has ended.
+
+Examples:
+  spindle run folder 'How many words are in errors.md and cli.md?'
+  spindle run folder --session notes 'And how many lines?'
+                                     in the session notes, made if there is none
+  spindle run folder - < question.txt
+  spindle run clerk 'Where is order 7?' --task order.schema.json | jq .status
+  spindle run clerk 'Where is order 7?' --json | jq 'select(.kind=="result")'
 `;
 
-/** Runs a command line, without the names of program and script. Gives the exit code, and never rejects. */
-export async function run(argv: readonly string[]): Promise<number> {
-  const json = argv.includes('--json');
+export function defineRun(command: Command): void {
+  addConnectionOptions(command)
+    .description('Runs a turn of an agent, and shows what happens until it ends.')
+    .argument('<agent>', 'the id of the agent')
+    .argument('<message>', 'what to say, or - to read it from standard input')
+    .option('--session <id>', 'go on in this session (default: a new one)', idOption)
+    .option('--turn <id>', 'name the turn; the same id again is the same turn', idOption)
+    .option('--queue', 'wait behind a turn that runs in the session')
+    .option('--task <file>', 'the JSON Schema of a value that the turn ends with; prints that')
+    .option('--timeout <duration>', 'how long to wait (default: as long as it takes)', durationOption)
+    .addHelpText('after', HELP)
+    .action(run);
+}
+
+/** The turn of one command. */
+interface Place {
+  readonly agent: string;
+  readonly sessionId: string;
+  readonly turnId: string;
+}
+
+async function run(agent: string, given: string, flags: RunFlags): Promise<void> {
+  const task = flags.task === undefined ? undefined : taskIn(flags.task);
+  const message = given === '-' ? await textOf(process.stdin) : given;
+  if (message.trim() === '') throw new CommandError(EXIT.usage, 'usage', 'The message is empty.');
+  // Chosen here, so that whatever ends the wait can say how to go on.
+  const place: Place = { agent, sessionId: flags.session ?? newId(), turnId: flags.turn ?? newId() };
+  const startedAt = performance.now();
+  const result = await withEngine(flags, (client) =>
+    follow(client, place, message, { ...flags, schema: task }),
+  );
+  if (flags.json === true) process.stdout.write(`${JSON.stringify(turnResultJson(result))}\n`);
+  else showTurnEnd(result, { agent, tookMs: performance.now() - startedAt });
+  process.exitCode = turnExitCode(result);
+}
+
+function newId(): string {
+  return randomBytes(16).toString('base64url');
+}
+
+/** Runs the turn and shows it. A signal or the end of the time to wait ends this with a CommandError. */
+async function follow(
+  { sessions }: Client,
+  place: Place,
+  message: string,
+  flags: RunFlags & { readonly schema: TaskOptions | undefined },
+): Promise<TurnResult> {
+  const { agent, sessionId, turnId } = place;
+  const json = flags.json === true;
+  const asks = !json && process.stdin.isTTY && process.stderr.isTTY;
+  const screen = createTurnScreen();
+  const view = createTurnView(screen, { asks });
+  const ended = new AbortController();
+  let cancelled = false;
+  const end = (signal: EndSignal): void => {
+    if (signal !== 'SIGINT' || cancelled) {
+      ended.abort(waitEnded(signalExitCode(signal), 'interrupted', place));
+      return;
+    }
+    cancelled = true;
+    sessions.cancel(sessionId, { turnId, reason: 'Ctrl-C' }).then(
+      // It had not been started, or has ended: nothing more comes.
+      (stopped) => stopped ?? ended.abort(waitEnded(signalExitCode(signal), 'interrupted', place)),
+      (error: unknown) => ended.abort(error),
+    );
+  };
+  const disarm =
+    flags.timeout === undefined
+      ? undefined
+      : processClock.alarm(processClock.now() + flags.timeout, () =>
+          ended.abort(waitEnded(EXIT.timeout, 'wait_timeout', place)),
+        );
+  for (const signal of END_SIGNALS) process.on(signal, end);
+  const show = (event: TurnEvent): void => {
+    if (json) process.stdout.write(`${JSON.stringify(eventJson(event))}\n`);
+    else view.event(event);
+  };
   try {
-    const program = await build(argv, json);
-    await program.parseAsync(argv, { from: 'user' });
-    return Number(process.exitCode ?? EXIT.ok);
+    const options = {
+      sessionId,
+      turnId,
+      onEvent: show,
+      signal: ended.signal,
+      ...(flags.queue === undefined ? {} : { queue: flags.queue }),
+      ...(asks ? { onInterrupt: askPerson(screen) } : {}),
+    };
+    const { schema: task } = flags;
+    const result = await (task === undefined
+      ? sessions.run(agent, message, options)
+      : sessions.run(agent, message, { ...options, task }));
+    if (cancelled && !result.ok && result.status === 'cancelled') throw turnCancelled(place);
+    return result;
   } catch (error) {
-    // Help and the version arrive here as well, with code 0; everything else has been told on standard error.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    return reportError(error, json);
+    screen.clear();
+    screen.endText();
+    throw error instanceof SpindleError && error.reason === 'unavailable' ? outOfReach(place) : error;
+  } finally {
+    disarm?.();
+    for (const signal of END_SIGNALS) process.off(signal, end);
   }
 }
 
-async function build(argv: readonly string[], json: boolean): Promise<Command> {
-  const program = new Command('spindle')
-    .description(
-      'Spindle calls tools: checks the arguments, finds a worker, holds it to its deadline, keeps the record.',
-    )
-    .version(version(), '-V, --version')
-    .exitOverride()
-    .configureOutput({
-      getOutHelpWidth: helpWidth,
-      getErrHelpWidth: helpWidth,
-      outputError: (text) => {
-        const message = text.trim().replace(/^error: /, '');
-        reportError(new CommandError(EXIT.usage, 'usage', message, '`spindle --help` shows how.'), json);
-      },
-    })
-    .addHelpText('after', EXAMPLES);
-  for (const [name, summary, load] of COMMANDS) {
-    const command = program
-      .command(name)
-      .summary(summary)
-      .description(summary)
-      .copyInheritedSettings(program);
-    if (argv.includes(name)) (await load())(command);
+function taskIn(file: string): TaskOptions {
+  try {
+    return { result: JSON.parse(readFileSync(file, 'utf8')) };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandError(EXIT.usage, 'task', `${file} is no JSON Schema that can be read: ${why}`);
   }
-  return program;
 }
 
-/** Longer lines are hard to read, and the texts around the options are written for this width. */
-const MAX_HELP_COLUMNS = 80;
-
-function helpWidth(): number {
-  return process.stdout.isTTY ? Math.min(process.stdout.columns, MAX_HELP_COLUMNS) : MAX_HELP_COLUMNS;
+function waitEnded(exitCode: CommandError['exitCode'], reason: string, place: Place): CommandError {
+  return new CommandError(exitCode, reason, 'The wait has ended, and the turn goes on.', later(place), {
+    sessionId: place.sessionId,
+    turnId: place.turnId,
+  });
 }
 
-function version(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  return String(version);
+function outOfReach(place: Place): CommandError {
+  const message = 'The engine does not answer any more. The turn may go on, once it does.';
+  const { sessionId, turnId } = place;
+  return new CommandError(EXIT.unreachable, 'unreachable', message, later(place), { sessionId, turnId });
+}
+
+function later({ sessionId }: Place): string {
+  return `  spindle events ${sessionId} --follow\n  spindle cancel --session ${sessionId}`;
+}
+
+function turnCancelled({ agent, sessionId, turnId }: Place): CommandError {
+  return new CommandError(
+    signalExitCode('SIGINT'),
+    'interrupted',
+    'The turn is cancelled. Go on in this session:',
+    `  ${goOn(agent, sessionId)}`,
+    { sessionId, turnId },
+  );
 }

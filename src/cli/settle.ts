@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { type Settlement, ToolError } from '../sdk/index.ts';
+import { type CallAddressFlags, callAddress } from './call-address.ts';
 import { CommandError } from './command-error.ts';
-import { addConnectionOptions, type ConnectionFlags, withClient } from './connection.ts';
+import { addConnectionOptions, withClient } from './connection.ts';
 import { EXIT } from './exit-code.ts';
-import { attemptsOption } from './option-value.ts';
+import { attemptsOption, idOption } from './option-value.ts';
 
-interface SettleFlags extends ConnectionFlags {
+interface SettleFlags extends CallAddressFlags {
   readonly result?: string;
   readonly text?: string;
   readonly error?: string;
@@ -17,6 +18,7 @@ const HELP = `
 Examples:
   spindle settle CALL --result '{"approved":true}'
   spindle settle CALL --text 'The parcel has arrived.'
+  spindle settle CALL --session ID --result 7    a call of a session
   spindle settle CALL --error 'The parcel is lost.' --code lost
 `;
 
@@ -24,6 +26,7 @@ export function defineSettle(command: Command): void {
   addConnectionOptions(command)
     .description('Ends a call that a tool left open, or that runs: with a result, or with a failure.')
     .argument('<call>', 'the id of the call')
+    .option('--session <id>', 'the session that made the call', idOption)
     .option('--result <json>', 'the result, as JSON')
     .option('--text <text>', 'the result, as text')
     .option('--error <message>', 'the call failed, and why')
@@ -37,7 +40,10 @@ async function settle(callId: string, flags: SettleFlags): Promise<void> {
   const settlement = settlementOf(flags);
   const { attempt, json } = flags;
   const verdict = await withClient(flags, (client) =>
-    client.settle(callId, settlement, attempt === undefined ? {} : { attempt }),
+    client.settle(callId, settlement, {
+      ...callAddress(flags),
+      ...(attempt === undefined ? {} : { attempt }),
+    }),
   );
   if (json === true) process.stdout.write(`${JSON.stringify({ callId, verdict })}\n`);
   else process.stdout.write(`${verdict}\n`);

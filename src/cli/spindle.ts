@@ -21,5 +21,5 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   );
   process.exit(EXIT.outputLost);
 });
-const { run } = await import('./run.ts');
+const { run } = await import('./command-line.ts');
 process.exitCode = await run(process.argv.slice(2));

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import type { CallEvent, CallResult } from '../sdk/index.ts';
+import { type CallAddressFlags, callAddress } from './call-address.ts';
 import { endJson, showEnd } from './call-end.ts';
-import { addConnectionOptions, type ConnectionFlags, withClient } from './connection.ts';
+import { addConnectionOptions, withClient } from './connection.ts';
 import { EXIT } from './exit-code.ts';
+import { idOption } from './option-value.ts';
 import { showProgress } from './progress.ts';
 
 export function defineWatch(command: Command): void {
@@ -12,14 +14,15 @@ export function defineWatch(command: Command): void {
         'With --json each event is one line: queued, started, progress, retrying, open, interrupted, finished.',
     )
     .argument('<call>', 'the id of the call')
+    .option('--session <id>', 'the session that made the call', idOption)
     .action(watch);
 }
 
-async function watch(callId: string, flags: ConnectionFlags): Promise<void> {
+async function watch(callId: string, flags: CallAddressFlags): Promise<void> {
   const json = flags.json === true;
   const progress = showProgress(json);
   const end = await withClient(flags, async (client): Promise<CallResult | undefined> => {
-    for await (const event of client.watch(callId)) {
+    for await (const event of client.watch(callId, callAddress(flags))) {
       progress.event(event);
       if (json) process.stdout.write(`${JSON.stringify(eventJson(event))}\n`);
       if (event.kind === 'finished') return event.result;

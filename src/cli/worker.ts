@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import {
+  type Agent,
   createWorker,
   SpindleError,
   type Tool,
@@ -19,7 +20,7 @@ import {
   PORT_HINT,
 } from './connection.ts';
 import { EXIT } from './exit-code.ts';
-import { exportedTools } from './exported-tools.ts';
+import { moduleExports } from './module-exports.ts';
 import { countOption } from './option-value.ts';
 import { signatureOf } from './signature.ts';
 import { lengthOfTime, oneLine, styled, table } from './style.ts';
@@ -31,8 +32,8 @@ interface WorkerFlags extends ConnectionFlags {
 
 const HELP = `
 FILE is a TypeScript or JavaScript module. Each of its exports may be a tool, a
-toolchain, or an array of these; other exports are left alone. Without an engine
-the worker tries again until there is one.
+toolchain, an agent, or an array of these; other exports are left alone. Without
+an engine the worker tries again until there is one.
 
 SIGTERM and Ctrl-C let running calls end, within 30 s; a second signal ends the
 worker at once.
@@ -53,7 +54,7 @@ Example (greet.ts):
 
 export function defineWorker(command: Command): void {
   addConnectionOptions(command)
-    .description('Runs the tools that a file exports, for whoever calls them through the engine.')
+    .description('Runs the tools and agents that a file exports, for whoever calls them through the engine.')
     .argument('<file>', 'the module')
     .option('--name <name>', 'a name for people (default: the file and the host)')
     .option('--max-in-flight <n>', 'the most calls at once (default: 16)', countOption)
@@ -66,11 +67,12 @@ async function work(file: string, flags: WorkerFlags): Promise<void> {
   const { address } = connection;
   const json = flags.json === true;
   const name = flags.name ?? `${basename(file)}@${hostname()}`;
-  const entries = await exportedTools(file);
+  const { tools: entries, agents } = await moduleExports(file);
   const worker = makeWorker(file, {
     ...connection,
     name,
     tools: entries,
+    agents,
     onStatus: (status) => tell(status, address, json),
     ...(flags.maxInFlight === undefined ? {} : { maxInFlight: flags.maxInFlight }),
   });
@@ -78,7 +80,7 @@ async function work(file: string, flags: WorkerFlags): Promise<void> {
   const running = worker.run();
   // `run` rejects as well where there never is a welcome; its reason is the one that is told.
   worker.ready.then(
-    () => announce(tools, { name, address, json }),
+    () => announce(tools, agents, { name, address, json }),
     () => undefined,
   );
   try {
@@ -100,17 +102,29 @@ function makeWorker(file: string, options: Parameters<typeof createWorker>[0]): 
 
 function announce(
   tools: readonly Tool[],
+  agents: readonly Agent[],
   { name, address, json }: { readonly name: string; readonly address: string; readonly json: boolean },
 ): void {
   if (json) {
-    const names = tools.map((tool) => tool.name);
-    process.stdout.write(`${JSON.stringify({ ready: { worker: name, address, tools: names } })}\n`);
+    const ready = {
+      worker: name,
+      address,
+      tools: tools.map((tool) => tool.name),
+      agents: agents.map(({ id }) => id),
+    };
+    process.stdout.write(`${JSON.stringify({ ready })}\n`);
     return;
   }
-  const rows = tools.map(({ name: tool, definition }) => [
-    `  ${tool}${signatureOf(definition.inputSchemaJson)}`,
-    oneLine(definition.description),
-  ]);
+  const rows = [
+    ...tools.map(({ name: tool, definition }) => [
+      `  ${tool}${signatureOf(definition.inputSchemaJson)}`,
+      oneLine(definition.description),
+    ]),
+    ...agents.map(({ id, config, description }) => [
+      `  agent ${id}`,
+      description === '' ? config.model : `${oneLine(description)} (${config.model})`,
+    ]),
+  ];
   process.stdout.write(`${name} serves at ${address}:\n${table(rows, process.stdout)}\n`);
 }
 

@@ -325,6 +325,10 @@ describe('commands for calls and tools', () => {
   it.each([
     'serve',
     'worker',
+    'run',
+    'sessions',
+    'events',
+    'resume',
     'tools',
     'call',
     'calls',

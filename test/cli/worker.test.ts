@@ -15,6 +15,16 @@ describe('spindle worker', () => {
     expect(ready.tools.toSorted()).toEqual(['ask', 'draw', 'greet', 'steer', 'sum', 'wait']);
   });
 
+  it('serves exported agents as well, and announces no word that would steer a terminal', async () => {
+    await using engine = await serve();
+    const args = ['worker', join(import.meta.dirname, 'agents.ts'), '--address', engine.address];
+    await using worker = start(args);
+    await worker.says(/^ {2}agent clerk +Looks after \[31m orders\. \(local\/demo\)$/m);
+    await using other = start([...args, '--json']);
+    const [line] = await other.says(/^\{"ready".*/m);
+    expect(JSON.parse(line).ready).toMatchObject({ tools: [], agents: ['clerk', 'failing', 'steering'] });
+  });
+
   it('5.9: lets a running call end after SIGTERM, and leaves with 0', async () => {
     await using engine = await serve();
     await using worker = start(['worker', TOOLS, '--address', engine.address]);
@@ -46,7 +56,7 @@ describe('spindle worker', () => {
   });
 
   it.each([
-    ['exports no tool', 'export const nothing = 1;', /exports no tool.*defineTool/s],
+    ['exports no tool', 'export const nothing = 1;', /exports no tool and no agent.*defineTool/s],
     ['throws while it is loaded', "throw new Error('no licence');", /cannot be loaded.*no licence/s],
   ])('leaves with 2 for a module that %s', async (_, source, message) => {
     await using folder = await temporaryFolder();

@@ -74,7 +74,7 @@ describe('docs/cli.md', () => {
   });
 
   it('has every command', () => {
-    const commands = [...page('src/cli/run.ts').matchAll(/await import\('\.\/(\w+)\.ts'\)/g)].map(
+    const commands = [...page('src/cli/command-line.ts').matchAll(/await import\('\.\/(\w+)\.ts'\)/g)].map(
       ([, name]) => name,
     );
     const documented = [...page('docs/cli.md').matchAll(/^\| `spindle (\w+)/gm)].map(([, name]) => name);

@@ -1,14 +1,20 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Tool, Toolchain } from '../sdk/worker/index.ts';
+import type { Agent, Tool, Toolchain } from '../sdk/worker/index.ts';
 import { CommandError } from './command-error.ts';
 import { EXIT } from './exit-code.ts';
 
+/** What a worker can serve of a module. */
+export interface ModuleExports {
+  readonly tools: readonly (Tool | Toolchain)[];
+  readonly agents: readonly Agent[];
+}
+
 /**
- * The tools and toolchains that a module exports: by name, by default, alone or in arrays. What is exported
+ * The tools, toolchains and agents that a module exports: by name, by default, alone or in arrays. What is exported
  * twice is served once, and a tool that is in a toolchain as well is served in that.
  */
-export async function exportedTools(file: string): Promise<readonly (Tool | Toolchain)[]> {
+export async function moduleExports(file: string): Promise<ModuleExports> {
   const url = pathToFileURL(resolve(file)).href;
   let exported: Readonly<Record<string, unknown>>;
   try {
@@ -17,19 +23,19 @@ export async function exportedTools(file: string): Promise<readonly (Tool | Tool
     const why = isMissing(error, url) ? 'there is no such file.' : ownStack(error);
     throw new CommandError(EXIT.usage, 'unreadable_module', `${file} cannot be loaded: ${why}`);
   }
-  const entries = [...new Set(Object.values(exported).flat())].filter(
-    (value) => isTool(value) || isToolchain(value),
-  );
+  const values = [...new Set(Object.values(exported).flat())];
+  const agents = values.filter(isAgent);
+  const entries = values.filter((value) => isTool(value) || isToolchain(value));
   const chained = new Set(
     entries.filter(isToolchain).flatMap(({ tools }) => tools.map(({ handle }) => handle)),
   );
-  const wanted = entries.filter((entry) => isToolchain(entry) || !chained.has(entry.handle));
-  if (wanted.length > 0) return wanted;
+  const tools = entries.filter((entry) => isToolchain(entry) || !chained.has(entry.handle));
+  if (tools.length > 0 || agents.length > 0) return { tools, agents };
   throw new CommandError(
     EXIT.usage,
     'no_tools',
-    `${file} exports no tool.`,
-    "Export what `defineTool` of 'spindle/worker' returns: export const greet = defineTool({ … })",
+    `${file} exports no tool and no agent.`,
+    "Export what `defineTool` or `defineAgent` of 'spindle/worker' returns: export const greet = defineTool({ … })",
   );
 }
 
@@ -71,10 +77,17 @@ function isTool(value: unknown): value is Tool {
   );
 }
 
+function isAgent(value: unknown): value is Agent {
+  return (
+    typeof value === 'object' && value !== null && 'id' in value && 'binding' in value && 'work' in value
+  );
+}
+
 function isToolchain(value: unknown): value is Toolchain {
   return (
     typeof value === 'object' &&
     value !== null &&
+    !isAgent(value) &&
     'id' in value &&
     'tools' in value &&
     Array.isArray(value.tools)
