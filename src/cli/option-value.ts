@@ -37,10 +37,3 @@ export function idOption(text: string): string {
   if (text !== '') return text;
   throw new InvalidArgumentError('Write an id: this one is empty.');
 }
-
-/** The number of an entry on a command line. */
-export function sequenceOption(text: string): number {
-  const sequence = Number(text);
-  if (Number.isSafeInteger(sequence) && sequence >= 0) return sequence;
-  throw new InvalidArgumentError('Write a whole number, 0 or above.');
-}
