@@ -14,8 +14,9 @@ interface TopFlags extends ConnectionFlags {
 }
 
 const HELP = `
-It reads the metrics of an engine that was started with --metrics, and asks it which tools are served.
-On a terminal it goes on until Ctrl-C; elsewhere it prints one picture, or as many as --count says.
+It reads the metrics of an engine that was started with --metrics, and asks it
+which tools are served. On a terminal it goes on until Ctrl-C; elsewhere it
+prints one picture, or as many as --count says.
 
 Examples:
   spindle serve --metrics 127.0.0.1:9464
