@@ -1,10 +1,18 @@
+import { checkChildren } from './checks/children.ts';
+import { checkDecisions } from './checks/decisions.ts';
 import { gather, type Violation } from './checks/evidence.ts';
+import { checkInterrupts } from './checks/interrupts.ts';
+import { checkIterations } from './checks/iterations.ts';
 import { checkLiveness } from './checks/liveness.ts';
 import { checkLogs } from './checks/log.ts';
+import { checkDefinitions, checkModelRequests } from './checks/model-requests.ts';
 import { checkRuns } from './checks/runs.ts';
 import { checkSlots } from './checks/slots.ts';
 import { checkStreams } from './checks/streams.ts';
+import { talksOf } from './checks/talk-evidence.ts';
+import { checkTurns } from './checks/turns.ts';
 import { checkWaits } from './checks/waits.ts';
+import { checkWatches } from './checks/watches.ts';
 import type { Story } from './world/world.ts';
 
 export interface Verdict {
@@ -40,6 +48,15 @@ export function judge(story: Story): Verdict {
     checkSlots(evidence, report);
     checkStreams(evidence, report);
     checkWaits(evidence, report);
+    const talks = talksOf(evidence);
+    checkTurns(evidence, talks, report, cover);
+    checkDecisions(evidence, talks, report, cover);
+    checkIterations(talks, report, cover);
+    checkModelRequests(evidence, talks, report, cover);
+    checkDefinitions(evidence, talks, report, cover);
+    checkInterrupts(evidence, talks, report, cover);
+    checkChildren(talks, report, cover);
+    checkWatches(evidence, talks, report, cover);
   }
   return { violations: violations.sort((one, other) => one.time - other.time), covered };
 }

@@ -18,6 +18,7 @@ const { values } = parseArgs({
     calls: { type: 'string', default: '100' },
     workers: { type: 'string', default: '3' },
     faults: { type: 'string', default: '10' },
+    sessions: { type: 'string', default: '0' },
   },
 });
 
@@ -29,6 +30,7 @@ const world = {
   calls: integer('calls', values.calls),
   workers: integer('workers', values.workers),
   faults: integer('faults', values.faults),
+  sessions: integer('sessions', values.sessions),
 };
 
 if (values.seed === undefined) await many(integer('from', values.from), integer('seeds', values.seeds));

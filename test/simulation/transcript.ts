@@ -1,7 +1,9 @@
 import type { SessionEvent } from '../../gen/spindle/v1/event_pb.ts';
+import { type ChatMessage, Role } from '../../gen/spindle/v1/message_pb.ts';
 import { AnswerVerdict } from '../../gen/spindle/v1/result_pb.ts';
 import { GoAwayReason } from '../../gen/spindle/v1/worker_service_pb.ts';
 import { unreachable } from '../../src/core/unreachable.ts';
+import type { ModelAnswer } from '../../src/engine/ports.ts';
 import type { Observed } from './world/history.ts';
 
 /** A story as lines to read: when, who, what. */
@@ -53,6 +55,34 @@ function line(fact: Observed): string {
       return `${fact.callId}  is settled from outside: ${fact.verdict === undefined ? fact.reason : nameOf(AnswerVerdict, fact.verdict)}`;
     case 'cancelled':
       return `${fact.callId}  is cancelled: ${fact.refused || 'done'}`;
+    case 'model_asked':
+      return `${fact.engine}  asks the model, ${fact.callId} ${fact.attempt}: ${fact.request.messages.map(messageText).join(' | ')}; offers ${fact.request.tools.map(({ name }) => name).join(' ')}`;
+    case 'model_said':
+      return `${fact.engine}  hears from the model, ${fact.callId} ${fact.attempt}: ${modelText(fact.answer)}`;
+    case 'decision_asked':
+      return `${fact.worker}  is asked about ${fact.trigger}, ${fact.sessionId} ${fact.decisionId}, lease ${fact.leaseToken}`;
+    case 'decision_said':
+      return `${fact.worker}  has decided ${fact.sessionId} ${fact.decisionId}: ${fact.ending.kind === 'answered' ? fact.ending.outcome.case : fact.ending.reason}`;
+    case 'turn_accepted':
+      return `${fact.sessionId}  turn ${fact.turnId} is taken${fact.queued ? ', queued' : ''}${fact.existing ? ', known' : ''}`;
+    case 'turn_refused':
+      return `${fact.sessionId}  turn ${fact.turnId} is refused: ${fact.reason}`;
+    case 'turn_missing':
+      return `${fact.sessionId}  turn ${fact.turnId} is gone`;
+    case 'turn_cancelled':
+      return `${fact.sessionId}  turn ${fact.turnId || '(none)'} is stopped`;
+    case 'resumed':
+      return `${fact.sessionId}  interrupt ${fact.interruptId} is ${fact.denied ? 'denied' : 'approved'} with ${fact.payloadJson}${fact.already ? ', too late' : ''}`;
+    case 'watch_begun':
+      return `${fact.watch}  watches from ${fact.afterSequence} on`;
+    case 'watch_told':
+      return `${fact.watch}  is told ${fact.events.map(eventText).join('; ')}`;
+    case 'watch_lost':
+      return `${fact.watch}  is lost: ${fact.reason}`;
+    case 'client_knows':
+      return `the client of ${fact.turnId}  knows its end`;
+    case 'bug':
+      return `BUG  ${String(fact.error)}`;
     case 'fault':
       return `FAULT  ${fact.fault}`;
     default:
@@ -73,11 +103,45 @@ function detail(kind: SessionEvent['kind']): string {
       return ` (${kind.value.reason})`;
     case 'toolCallAttemptFailed':
       return ` (${kind.value.error?.code}${kind.value.answered ? ', answered' : ''})`;
+    case 'decisionRequested':
+      return ` (${kind.value.decisionId} on ${kind.value.trigger})`;
+    case 'decisionRecorded':
+      return ` (${kind.value.decisionId} by ${kind.value.workerName || 'the engine'}: ${kind.value.actions.map(({ kind: action }) => action.case).join(' ')})`;
+    case 'decisionRefused':
+      return ` (${kind.value.decisionId}: ${kind.value.reason})`;
+    case 'toolCallRequested':
+      return ` (${kind.value.callId} ${kind.value.name}${kind.value.sequential ? ', sequential' : ''})`;
+    case 'messageRecorded':
+      return ` (${kind.value.message?.id} of ${kind.value.ofCallId || kind.value.message?.role})`;
+    case 'interruptRaised':
+      return ` (${kind.value.interruptId} ${kind.value.callId} ${kind.value.reason})`;
+    case 'interruptResumed':
+      return ` (${kind.value.interruptId} ${kind.value.callId} ${kind.value.denyReason ?? 'approved'})`;
+    case 'modelCallRequested':
+    case 'subagentStarted':
+      return ` (${kind.value.callId})`;
+    case 'turnEnded':
+      return ` (${kind.value.outcome.case}${kind.value.outcome.case === 'failed' ? `: ${kind.value.outcome.value.code}` : ''})`;
     case 'toolCallFinished':
       return kind.value.outcome.case === 'error' ? ` (${kind.value.outcome.value.code})` : ' (result)';
     default:
       return '';
   }
+}
+
+function messageText({ role, parts }: ChatMessage): string {
+  const texts = parts.map(({ kind }) => {
+    if (kind.case === 'toolCall') return `call ${kind.value.callId} ${kind.value.name}`;
+    if (kind.case === 'toolResult') return `result ${kind.value.callId} ${kind.value.outcome.case}`;
+    return kind.case ?? '';
+  });
+  return `${nameOf(Role, role)} ${texts.join(', ')}`;
+}
+
+function modelText(answer: ModelAnswer): string {
+  if (answer.kind === 'failure') return answer.failure.code;
+  const { message } = answer.response;
+  return message === undefined ? 'nothing' : messageText(message);
 }
 
 type Frame = Extract<Observed, { readonly frame: unknown }>['frame'];

@@ -3,6 +3,7 @@ import type { Hello } from '../../../gen/spindle/v1/worker_service_pb.ts';
 import type { Millis } from '../../../src/core/time.ts';
 import type { AnswerOutcome } from '../../../src/sdk/outcome.ts';
 import type { Observed } from '../world/history.ts';
+import { callName } from '../world/tools.ts';
 import type { Intent } from '../world/workload.ts';
 import type { Story } from '../world/world.ts';
 
@@ -28,6 +29,8 @@ export interface Recorded {
 /** One call: what was asked for, and everything that is on record about it. */
 export interface CallEvidence {
   readonly callId: string;
+  /** It is alone in its session (4.12); else it belongs to a conversation. */
+  readonly isDirect: boolean;
   readonly intent: Intent | undefined;
   readonly records: Recorded[];
   requested: ToolCallRequested | undefined;
@@ -109,9 +112,13 @@ export function gather(story: Story): Evidence {
   const intents = new Map(story.intents.map((intent) => [intent.callId, intent]));
 
   const commit = (sessionId: string, record: Recorded): void => {
-    const callId = sessionId.replace(/^call:/, '');
+    const isDirect = sessionId.startsWith('call:');
+    const own = isDirect ? sessionId.replace(/^call:/, '') : callOf(record.event);
+    if (own === '') return;
+    const callId = callName(sessionId, own);
     const call = calls.get(callId) ?? {
       callId,
+      isDirect,
       intent: intents.get(callId),
       records: [],
       requested: undefined,
@@ -222,6 +229,12 @@ export function gather(story: Story): Evidence {
     }
   });
   return { story, facts, calls, leases, runs, workers, streams, engines };
+}
+
+/** The tool call of a conversation that an event is about; empty where it is about none. */
+function callOf({ kind }: SessionEvent): string {
+  const isOfCall = kind.case?.startsWith('toolCall') === true || kind.case?.startsWith('interrupt') === true;
+  return isOfCall && kind.value !== undefined && 'callId' in kind.value ? kind.value.callId : '';
 }
 
 /** What the worker of a dispatch calls itself; behind a tilde the engine tells processes of one name apart. */

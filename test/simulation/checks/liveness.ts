@@ -16,6 +16,8 @@ export function checkLiveness(evidence: Evidence, report: Report): void {
     return;
   }
   for (const name of story.unanswered) report('7.1', `${name}: its caller never heard the end`);
+  for (const fact of facts)
+    if (fact.kind === 'bug') report('style', `rejected: ${String(fact.error)}`, fact.time);
   for (const { worker, slots, ran, ended } of story.probes) {
     if (ran !== slots) report('5.4', `${worker} has ${slots} slots, and ${ran} are free in the end`);
     if (ended !== ran) report('5.4', `${worker} ran ${ran} probes, and ${ended} ended`);

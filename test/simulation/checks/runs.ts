@@ -147,14 +147,14 @@ function checkRepeats(evidence: Evidence, call: CallEvidence, report: Report): v
 }
 
 /** The recorded end is what somebody really said. */
-function checkEnd(evidence: Evidence, { callId, end }: CallEvidence, report: Report): void {
+function checkEnd(evidence: Evidence, { callId, isDirect, end }: CallEvidence, report: Report): void {
   if (end === undefined || end.at.engine === '') return;
   const { outcome } = end.value;
   const token = end.at.event.journal?.leaseToken ?? '';
   const text = outcome.case === 'result' ? textOf(outcome.value) : '';
   if (text === 'forged') report('4.3', `${callId}: ended with an answer of another worker`, end.at.time);
   if (token === '') {
-    if (outcome.case === 'result' && !text.startsWith('settled '))
+    if (isDirect && outcome.case === 'result' && !text.startsWith('settled '))
       report('4.5', `${callId}: a result of nobody's: ${text}`, end.at.time);
     return;
   }

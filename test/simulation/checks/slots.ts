@@ -36,7 +36,11 @@ export function checkSlots({ facts, calls }: Evidence, report: Report): void {
         of(fact.worker).running.set(fact.leaseToken, toolOf(fact.callId));
         break;
       case 'run_ended':
+      case 'decision_said':
         of(fact.worker).running.delete(fact.leaseToken);
+        break;
+      case 'decision_asked':
+        of(fact.worker).running.set(fact.leaseToken, fact.trigger);
         break;
       case 'stream_ended':
         if (fact.side === 'worker') of(fact.worker).underWay.delete(fact.stream);

@@ -39,11 +39,20 @@ export function checkStreams(evidence: Evidence, report: Report): void {
   const answered = new Map<string, 'own' | 'late'>();
   const ended = new Set<string>();
   const written = new Set<string>();
+  /** Deliveries of triggers, each with the decision that it is for; and what is durable of decisions by now. */
+  const decisions = new Map<string, string>();
+  const asked = new Set<string>();
+  const decided = new Set<string>();
+  const refused = new Set<string>();
 
   for (const fact of evidence.facts) {
     if (fact.kind === 'committed') {
       for (const event of fact.events) {
         const token = event.journal?.leaseToken ?? '';
+        const { kind } = event;
+        if (kind.case === 'decisionRequested') asked.add(`${fact.sessionId} ${kind.value.decisionId}`);
+        if (kind.case === 'decisionRecorded') decided.add(`${fact.sessionId} ${kind.value.decisionId}`);
+        if (kind.case === 'decisionRefused') refused.add(`${fact.sessionId} ${kind.value.decisionId}`);
         if (event.kind.case === 'toolCallFinished') ended.add(fact.sessionId);
         if (event.kind.case === 'toolCallDispatched')
           bound.set(token, {
@@ -95,9 +104,14 @@ export function checkStreams(evidence: Evidence, report: Report): void {
     if (frame.case === 'drainReply') stream.drained = true;
     if (frame.case === 'acknowledge') acknowledge(frame.value.leaseToken, frame.value.verdict, where, time);
     if (frame.case !== 'dispatch') return;
-    const { leaseToken, sequence } = frame.value;
+    const { leaseToken, sequence, decisionId, sessionId } = frame.value;
     const binding = bound.get(leaseToken);
-    if (binding === undefined)
+    if (decisionId !== '') {
+      const decision = `${sessionId} ${decisionId}`;
+      decisions.set(leaseToken, decision);
+      if (!asked.has(decision)) report('7.1', `${decision} was asked for before that was durable`, time);
+      if (decided.has(decision)) report('5.13', `${decision} was asked for after it was decided`, time);
+    } else if (binding === undefined)
       report('7.1', `dispatch ${leaseToken} to ${where} before it was durable`, time);
     else if (binding.instanceId !== stream.instanceId || binding.number !== stream.number)
       report(
@@ -116,6 +130,14 @@ export function checkStreams(evidence: Evidence, report: Report): void {
   }
 
   function acknowledge(token: string, verdict: AnswerVerdict, where: string, time: number): void {
+    const decision = decisions.get(token);
+    if (decision !== undefined) {
+      if (verdict === AnswerVerdict.RECORDED && !decided.has(decision))
+        report('7.1', `${where} was told that ${decision} is on record`, time);
+      if (verdict === AnswerVerdict.REFUSED && !refused.has(decision))
+        report('7.1', `${where} was told that ${decision} is refused, and no record says so`, time);
+      return;
+    }
     const record = answered.get(token);
     const session = token.slice(token.indexOf('/') + 1);
     if (verdict === AnswerVerdict.RECORDED || verdict === AnswerVerdict.DUPLICATE) {
@@ -164,5 +186,11 @@ function checkDuties({ facts, runs, workers }: Evidence, report: Report): void {
     if (end === undefined) report('4.4', `${callId}: still runs at ${worker}`);
     else if (!verdicts.has(`${worker} ${leaseToken}`))
       report('5.7', `${callId}: the answer of ${worker} to ${leaseToken} got no verdict`);
+  }
+  for (const fact of facts) {
+    if (fact.kind !== 'decision_said' || fact.ending.kind !== 'answered') continue;
+    const { worker, leaseToken, sessionId, decisionId } = fact;
+    if (workers.get(worker)?.over === undefined && !verdicts.has(`${worker} ${leaseToken}`))
+      report('5.7', `${sessionId} ${decisionId}: the answer of ${worker} to ${leaseToken} got no verdict`);
   }
 }

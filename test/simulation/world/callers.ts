@@ -11,6 +11,7 @@ import type { CallWatcher } from '../../../src/engine/watchers.ts';
 import type { Dice } from './dice.ts';
 import type { EngineProcess } from './engine-process.ts';
 import type { History } from './history.ts';
+import { createReach } from './reach.ts';
 import type { Process, Scheduler } from './scheduler.ts';
 import type { Intent } from './workload.ts';
 
@@ -32,7 +33,7 @@ export interface Callers {
 }
 
 export const TENANT = 'tenant';
-const CALLER = create(CallerSchema, { tenant: TENANT, subject: 'somebody' });
+export const CALLER = create(CallerSchema, { tenant: TENANT, subject: 'somebody' });
 /** A caller gives up on a request that nobody answers, and asks again. */
 const POLL_MS = 7_000;
 
@@ -41,26 +42,10 @@ export function createCallers(world: CallersWorld): Callers {
   const open = new Set<string>();
   /** Waits under way, with the process that they are on. */
   const waits = new Map<string, { readonly process: Process; readonly lose: (reason: string) => void }>();
-  /** Requests that have reached a process and that it has not looked at. */
-  const unread = new Set<{ readonly process: Process; readonly unreachable: () => void }>();
+  const reach = createReach(world);
   let made = 0;
 
-  /** Runs something in the engine that listens when the request arrives. */
-  const atEngine = (run: (engine: EngineProcess) => void, unreachable: () => void): void => {
-    scheduler.at(scheduler.now + dice.latency(2, 80), 'network', undefined, () => {
-      const engine = world.engine();
-      if (engine === undefined) {
-        unreachable();
-        return;
-      }
-      const request = { process: engine.process, unreachable };
-      unread.add(request);
-      scheduler.at(scheduler.now, 'network', engine.process, () => {
-        unread.delete(request);
-        run(engine);
-      });
-    });
-  };
+  const atEngine = reach.run;
 
   /** Calls of which a caller has heard. */
   const onRecord = new Set<string>();
@@ -263,11 +248,7 @@ export function createCallers(world: CallersWorld): Callers {
       if (intent.clash) scheduler.at(intent.at + 60_000, 'network', undefined, () => clash(intent));
     },
     engineDied(process) {
-      for (const request of [...unread]) {
-        if (request.process !== process) continue;
-        unread.delete(request);
-        request.unreachable();
-      }
+      reach.engineDied(process);
       for (const [wait, { process: on, lose }] of [...waits]) {
         if (on !== process) continue;
         waits.delete(wait);

@@ -9,7 +9,9 @@ import { createWorkerStreams, type WorkerStreams } from '../../../src/workers/st
 import type { Dice } from './dice.ts';
 import type { Disk } from './disk.ts';
 import type { History } from './history.ts';
+import { createModels } from './models.ts';
 import type { Process, Scheduler } from './scheduler.ts';
+import { KID, KID_CONFIG } from './talks.ts';
 
 /** One process of the engine, from its start to its death. */
 export interface EngineProcess {
@@ -28,6 +30,8 @@ export interface EngineWorld {
   readonly history: History;
   /** What the wall clock of this process is ahead of the world's time, from its start to its end. */
   readonly wallOffset: number;
+  /** Whether model providers behave; undefined where there are none. */
+  readonly calm: (() => boolean) | undefined;
   readonly failed: (engine: EngineProcess) => void;
 }
 
@@ -39,6 +43,9 @@ const SECRET = new Uint8Array(32).fill(7);
 
 /** Schemas have no state that a crash could lose, and compiling them anew for each process is slow. */
 const schemas = createSchemas();
+
+/** Sessions of the other agent bring their configuration. */
+const AGENTS = new Map([[KID, KID_CONFIG]]);
 
 export function startEngine(name: string, world: EngineWorld): EngineProcess {
   const { scheduler, dice, disk, history, wallOffset } = world;
@@ -60,6 +67,7 @@ export function startEngine(name: string, world: EngineWorld): EngineProcess {
     soon: (run) => scheduler.at(scheduler.now, 'soon', process, run),
   });
   const streams = createWorkerStreams(registry);
+  const { calm } = world;
   const engine = buildEngine({
     journal,
     blobs,
@@ -68,6 +76,12 @@ export function startEngine(name: string, world: EngineWorld): EngineProcess {
     workers: registry,
     schemas,
     observer,
+    ...(calm === undefined
+      ? {}
+      : {
+          models: createModels({ scheduler, dice: dice.fork('models'), history, process, calm }),
+          agents: AGENTS,
+        }),
     // A wider layer asks for more attempts, which makes no tool safe to repeat (4.2).
     policies: create(RetryPoliciesSchema, { tool: { maxAttempts: 3 } }),
     failed: () => world.failed(started),

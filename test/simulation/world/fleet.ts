@@ -32,6 +32,7 @@ export interface FleetWorld {
   readonly network: Network;
   readonly died: (process: Process) => void;
   readonly calm: () => boolean;
+  readonly decides: boolean;
   readonly slots: number;
 }
 
@@ -63,6 +64,7 @@ export function createFleet(world: FleetWorld): Fleet {
         history,
         network,
         calm: world.calm,
+        decides: world.decides,
         ended(worker) {
           // Whoever looks after workers starts another, unless this one had a successor already.
           if (workers[slot] === worker) relaunch(slot, undefined);

@@ -1,9 +1,12 @@
 import type { SessionEvent } from '../../../gen/spindle/v1/event_pb.ts';
 import type { AnswerVerdict } from '../../../gen/spindle/v1/result_pb.ts';
 import type { CallUpdate } from '../../../gen/spindle/v1/tool_service_pb.ts';
+import type { ModelRequest } from '../../../gen/spindle/v1/trigger_pb.ts';
 import type { EngineFrame, WorkerFrame } from '../../../gen/spindle/v1/worker_service_pb.ts';
 import type { Millis } from '../../../src/core/time.ts';
+import type { ModelAnswer } from '../../../src/engine/ports.ts';
 import type { AnswerOutcome } from '../../../src/sdk/outcome.ts';
+import type { Ending } from '../../../src/sdk/work.ts';
 
 /** A stream of a worker, as the network knows it. */
 export interface StreamName {
@@ -13,6 +16,24 @@ export interface StreamName {
   readonly worker: string;
   /** The engine's process; empty where nobody took the stream. */
   readonly engine: string;
+}
+
+/** A delivery of a trigger to a decider. */
+export interface DecisionName {
+  readonly worker: string;
+  readonly leaseToken: string;
+  readonly sessionId: string;
+  readonly decisionId: string;
+}
+
+export interface TurnName {
+  readonly sessionId: string;
+  readonly turnId: string;
+}
+
+export interface WatchName {
+  readonly watch: string;
+  readonly sessionId: string;
 }
 
 /** What somebody outside of every process can see. The checker knows nothing else. */
@@ -86,6 +107,46 @@ export type Fact =
       readonly reason: string;
     }
   | { readonly kind: 'cancelled'; readonly callId: string; readonly refused: string }
+  /** A provider gets a request, and answers it. */
+  | {
+      readonly kind: 'model_asked';
+      readonly engine: string;
+      readonly callId: string;
+      readonly attempt: number;
+      readonly request: ModelRequest;
+    }
+  | {
+      readonly kind: 'model_said';
+      readonly engine: string;
+      readonly callId: string;
+      readonly attempt: number;
+      readonly answer: ModelAnswer;
+    }
+  /** A decider gets a trigger, and is done with it. */
+  | ({ readonly kind: 'decision_asked'; readonly trigger: string } & DecisionName)
+  | ({ readonly kind: 'decision_said'; readonly ending: Ending } & DecisionName)
+  /** What clients of conversations got: each is recorded where the engine says it. */
+  | ({ readonly kind: 'turn_accepted'; readonly queued: boolean; readonly existing: boolean } & TurnName)
+  | ({ readonly kind: 'turn_refused'; readonly reason: string } & TurnName)
+  | ({ readonly kind: 'turn_missing' } & TurnName)
+  /** `turnId` is the one that was stopped; empty where none was. */
+  | ({ readonly kind: 'turn_cancelled' } & TurnName)
+  | {
+      readonly kind: 'resumed';
+      readonly sessionId: string;
+      readonly interruptId: string;
+      readonly payloadJson: string;
+      readonly denied: boolean;
+      readonly already: boolean;
+    }
+  /** A watch of a session: from where, and what it was told. */
+  | ({ readonly kind: 'watch_begun'; readonly afterSequence: number } & WatchName)
+  | ({ readonly kind: 'watch_told'; readonly events: readonly SessionEvent[] } & WatchName)
+  | ({ readonly kind: 'watch_lost'; readonly reason: string } & WatchName)
+  /** The client itself knows how its turn ended. */
+  | ({ readonly kind: 'client_knows' } & TurnName)
+  /** A promise of the engine rejected, which bugs alone do. */
+  | { readonly kind: 'bug'; readonly error: unknown }
   /** Something went wrong, after somebody did what `on` says. */
   | { readonly kind: 'fault'; readonly fault: string; readonly on: string };
 

@@ -25,6 +25,8 @@ export interface PlantWorld {
   readonly died: (process: Process) => void;
   /** The faults are over: what has to start starts at once. */
   readonly calm: () => boolean;
+  /** Engines have model providers: there are conversations in this world. */
+  readonly talks: boolean;
 }
 
 export function createPlant(world: PlantWorld): Plant {
@@ -43,6 +45,7 @@ export function createPlant(world: PlantWorld): Plant {
       disk,
       history,
       wallOffset,
+      calm: world.talks ? world.calm : undefined,
       failed: ({ process }) =>
         scheduler.at(scheduler.now + dice.latency(2, 200), 'world', undefined, () => {
           if (current?.process === process) end('the journal failed', 0);

@@ -61,7 +61,9 @@ export function createStrikes(world: StrikeWorld): (kind: FaultKind) => boolean 
 
   /** Another engine takes a session over, and ends its call (7.3). */
   const takeOver = (): boolean => {
-    const unfinished = [...disk.logs().values()].filter(({ head }) => head.unfinished);
+    const unfinished = [...disk.logs().values()].filter(
+      ({ key, head }) => head.unfinished && key.sessionId.startsWith('call:'),
+    );
     if (unfinished.length === 0) return false;
     const { key, head, events } = dice.pick(unfinished);
     const last = events.at(-1);

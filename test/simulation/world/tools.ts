@@ -65,12 +65,25 @@ export function toolsOf(world: ToolWorld, version: number, probeName: string): T
       execute: (_, context) => run(context),
     }),
     defineTool({
+      name: 'alone',
+      description,
+      jsonSchema: ARGUMENTS,
+      annotations: { idempotent: true },
+      executionMode: 'sequential',
+      execute: (_, context) => run(context),
+    }),
+    defineTool({
       name: probeName,
       description: 'Shows that a slot is free.',
       execute: () => new Promise<string>((resolve) => world.probes.add(() => resolve('run probe'))),
     }),
   ];
   return tools.map((tool) => observed(world, tool));
+}
+
+/** A name that a call has in the whole world: within conversations, ids are good in their session alone. */
+export function callName(sessionId: string, callId: string): string {
+  return sessionId.startsWith('call:') ? callId : `${sessionId}/${callId}`;
 }
 
 /** Puts every run on record: by its lease, which a handler does not know. */
@@ -80,8 +93,9 @@ function observed({ history, process }: ToolWorld, tool: Tool): Tool {
   return {
     ...tool,
     handle(dispatch, execute, hooks) {
-      const { leaseToken } = dispatch;
-      const { callId, attempt, idempotencyKey } = execute;
+      const { leaseToken, sessionId } = dispatch;
+      const { attempt, idempotencyKey } = execute;
+      const callId = callName(sessionId, execute.callId);
       history.record({
         kind: 'run_started',
         worker: process.name,

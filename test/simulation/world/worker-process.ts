@@ -1,4 +1,5 @@
 import { createWorkerDriver, type WorkerDriver } from '../../../src/sdk/worker/driver.ts';
+import { decidersOf } from './deciders.ts';
 import type { Dice } from './dice.ts';
 import type { History } from './history.ts';
 import type { Network } from './network.ts';
@@ -25,6 +26,8 @@ export interface WorkerWorld {
   readonly history: History;
   readonly network: Network;
   readonly calm: () => boolean;
+  /** Binds agents: there are conversations in this world. */
+  readonly decides: boolean;
   readonly ended: (worker: WorkerProcess) => void;
 }
 
@@ -67,7 +70,9 @@ export function startWorker(plan: WorkerPlan, world: WorkerWorld): WorkerProcess
         labels: {},
       },
       tools: toolsOf(tools, plan.version, probeOf(process)),
-      agents: [],
+      agents: world.decides
+        ? decidersOf({ scheduler, dice: dice.fork('deciders'), history, process, calm: world.calm })
+        : [],
       maxInFlight,
       drainTimeoutMs: 30_000,
       tell: (status) => {

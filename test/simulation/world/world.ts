@@ -3,6 +3,7 @@ import { CallerSchema } from '../../../gen/spindle/v1/call_pb.ts';
 import type { Millis } from '../../../src/core/time.ts';
 import { armFaults } from './arming.ts';
 import { createCallers } from './callers.ts';
+import { createClients } from './clients.ts';
 import { createDice } from './dice.ts';
 import { createDisk, type Log } from './disk.ts';
 import { type Fault, MOMENT_PATIENCE_MS, planFaults } from './faults.ts';
@@ -13,6 +14,7 @@ import { createPlant } from './plant.ts';
 import { type Probe, runProbes } from './probes.ts';
 import { createScheduler, type Process } from './scheduler.ts';
 import { createStrikes } from './strike.ts';
+import { planTalks, type Talk } from './talks.ts';
 import { type Intent, planWorkload } from './workload.ts';
 
 const WORKER = create(CallerSchema, { tenant: 'tenant', subject: 'anonymous' });
@@ -22,6 +24,8 @@ export interface WorldOptions {
   readonly calls?: number;
   readonly workers?: number;
   readonly faults?: number;
+  /** Conversations, beside the direct calls. */
+  readonly sessions?: number;
 }
 
 /** What happened in a world, from its beginning to its end. */
@@ -30,12 +34,13 @@ export interface Story {
   readonly facts: readonly Observed[];
   readonly logs: readonly Log[];
   readonly intents: readonly Intent[];
+  readonly talks: readonly Talk[];
   readonly plannedFaults: readonly Fault[];
   /** When the last fault was over: from here on everything has to come to its end. */
   readonly calmAt: Millis;
   /** How far the wall clock went back in all. */
   readonly setBack: Millis;
-  /** Calls whose end some caller does not know. */
+  /** Calls and turns whose end somebody does not know. */
   readonly unanswered: readonly string[];
   readonly probes: readonly Probe[];
   /** Something threw that must not. */
@@ -50,7 +55,13 @@ const FAULTS_UNTIL_MS = 70_000;
 const QUIET_BY_MS = 1_200_000;
 
 /** Lives a whole world through. Nothing in it depends on anything but the options. */
-export async function live({ seed, calls = 100, workers = 3, faults = 10 }: WorldOptions): Promise<Story> {
+export async function live({
+  seed,
+  calls = 100,
+  workers = 3,
+  faults = 10,
+  sessions = 0,
+}: WorldOptions): Promise<Story> {
   const dice = createDice(seed);
   const scheduler = createScheduler();
   const history = createHistory(scheduler);
@@ -60,8 +71,17 @@ export async function live({ seed, calls = 100, workers = 3, faults = 10 }: Worl
   const died = (process: Process): void => {
     network.died(process);
     callers.engineDied(process);
+    clients.engineDied(process);
   };
-  const plant = createPlant({ scheduler, dice: dice.fork('plant'), history, disk, died, calm: isCalm });
+  const plant = createPlant({
+    scheduler,
+    dice: dice.fork('plant'),
+    history,
+    disk,
+    died,
+    calm: isCalm,
+    talks: sessions > 0,
+  });
   const listening = () => (plant.current?.listens ? plant.current : undefined);
   const network = createNetwork(scheduler, dice.fork('network'), history, () => {
     const engine = listening();
@@ -79,6 +99,7 @@ export async function live({ seed, calls = 100, workers = 3, faults = 10 }: Worl
     network,
     died,
     calm: isCalm,
+    decides: sessions > 0,
     slots: workers,
   });
   const callers = createCallers({ scheduler, dice: dice.fork('callers'), history, engine: listening });
@@ -94,8 +115,12 @@ export async function live({ seed, calls = 100, workers = 3, faults = 10 }: Worl
   const intents = planWorkload(dice.fork('workload'), { calls, until: CALLS_UNTIL_MS });
   const plannedFaults = planFaults(dice.fork('faults'), faults, FAULTS_UNTIL_MS);
 
+  const clients = createClients({ scheduler, dice: dice.fork('clients'), history, engine: listening });
+  const talks = planTalks(dice.fork('talks'), { sessions, until: CALLS_UNTIL_MS });
+
   armFaults(scheduler, history, plannedFaults, strike);
   for (const intent of intents) callers.add(intent);
+  for (const talk of talks) clients.add(talk);
   plant.start();
   fleet.start();
   let crash: unknown;
@@ -108,7 +133,7 @@ export async function live({ seed, calls = 100, workers = 3, faults = 10 }: Worl
     disk.heal();
     scheduler.thawAll();
     fleet.letGo();
-    await scheduler.run(QUIET_BY_MS, () => callers.open.size === 0);
+    await scheduler.run(QUIET_BY_MS, () => callers.open.size === 0 && clients.open.size === 0);
     // Frozen processes thaw, silent streams are noticed, handlers that went on come to their end.
     await scheduler.run(scheduler.now + 150_000);
     probes = await runProbes({ scheduler, fleet, engine: listening });
@@ -120,10 +145,11 @@ export async function live({ seed, calls = 100, workers = 3, faults = 10 }: Worl
     facts: history.facts,
     logs: [...disk.logs().values()],
     intents,
+    talks,
     plannedFaults,
     calmAt,
     setBack: plant.setBack,
-    unanswered: [...callers.open],
+    unanswered: [...callers.open, ...clients.open],
     probes,
     crash,
   };
