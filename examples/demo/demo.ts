@@ -1,5 +1,5 @@
 /**
- * The main job of Spindle in one command: an engine, a worker and a caller, each a process of its own, and eight
+ * What may happen to tool calls, in one command: an engine, a worker and a caller, each a process of its own, and eight
  * things that happen to tool calls. A fourth process then reads every call back from the engine and judges it.
  *
  *   node examples/demo/demo.ts                  leaves with 0 if each came out as it should

@@ -15,6 +15,8 @@ export interface Started {
   write(text: string): void;
   /** Resolves with its exit code, null where a signal ended it. */
   readonly exited: Promise<number | null>;
+  /** Ends it as a crash does, and resolves once it is gone. */
+  kill(): Promise<void>;
   /** Asks it to end, and after a while does not ask any more. */
   stop(): Promise<number | null>;
 }
@@ -56,7 +58,12 @@ export function start(script: string, args: readonly string[], folder: string): 
       return String(line);
     },
     write: (text) => void stdin.end(text),
+    async kill() {
+      child.kill('SIGKILL');
+      await exited;
+    },
     async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
       child.kill('SIGTERM');
       const late = new AbortController();
       const killed = sleep(STOP_WITHIN_MS, undefined, { signal: late.signal }).then(

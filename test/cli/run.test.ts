@@ -20,8 +20,9 @@ describe('spindle run', () => {
     const { code, stdout, stderr } = await engine.run(['run', 'clerk', 'Find orders 7 and 8.']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/\b70\b.*\b80\b.*\n$/s);
-    expect(stderr).toMatch(/^ {2}✓ find_order {2}Looking for order 7 {2}\d+ ms$/m);
-    expect(stderr).toMatch(/^ {2}✓ find_order {2}Looking for order 8 {2}\d+ ms$/m);
+    // What a tool says that it does may be missing (6.13): then its arguments stand there.
+    expect(stderr).toMatch(/^ {2}✓ find_order {2}(?:Looking for order 7|\{"number":7\}) {2}\d+ ms$/m);
+    expect(stderr).toMatch(/^ {2}✓ find_order {2}(?:Looking for order 8|\{"number":8\}) {2}\d+ ms$/m);
     expect(stdout).not.toContain('find_order');
   });
 

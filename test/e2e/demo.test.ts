@@ -4,20 +4,42 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { STEPS } from '../../examples/demo/record.ts';
 
-const DEMO = resolve(import.meta.dirname, '../../examples/demo/demo.ts');
+const EXAMPLES = resolve(import.meta.dirname, '../../examples');
 
-async function demo(
-  ...args: readonly string[]
-): Promise<{ readonly code: unknown; readonly stdout: string }> {
+interface Played {
+  readonly code: unknown;
+  readonly stdout: string;
+}
+
+async function play(script: string, args: readonly string[]): Promise<Played> {
   try {
-    const { stdout } = await promisify(execFile)(process.execPath, [join(DEMO), ...args]);
+    const { stdout } = await promisify(execFile)(process.execPath, [join(EXAMPLES, script), ...args]);
     return { code: 0, stdout };
   } catch (error) {
     return { code: -1, stdout: '', ...(error as object) };
   }
 }
 
+function demo(...args: readonly string[]): Promise<Played> {
+  return play('demo/demo.ts', args);
+}
+
 describe('npm run demo', () => {
+  it('7.1: plays the turns of an agent, one across a killed engine, and finds them as they should be', async () => {
+    const { code, stdout } = await play('agent/demo.ts', ['--model', 'local/demo']);
+    expect(code).toBe(0);
+    expect([...stdout.matchAll(/^ {4}([✓✗]) /gm)].map(([, mark]) => mark)).toEqual(['✓', '✓', '✓']);
+    expect(stdout).toContain('There are');
+  });
+
+  it('leaves with 1 where the model does not do its part', async () => {
+    const { code, stdout } = await play('agent/demo.ts', ['--model', 'nothing/at-all']);
+    expect(code).toBe(1);
+    expect(stdout).toContain('Not as it should be');
+  });
+});
+
+describe('npm run demo:calls', () => {
   it('leaves with 0, and has every step judged', async () => {
     const { code, stdout } = await demo();
     expect(code).toBe(0);
