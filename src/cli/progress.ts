@@ -21,7 +21,10 @@ const SILENT: Progress = {
   clear: () => undefined,
 };
 
-export function showProgress(silent: boolean): Progress {
+/**
+ * @param sessionId the session that made the call; undefined for a direct call
+ */
+export function showProgress(silent: boolean, sessionId?: string): Progress {
   if (silent) return SILENT;
   const { stderr } = process;
   let shown = false;
@@ -42,7 +45,7 @@ export function showProgress(silent: boolean): Progress {
 
   return {
     event(event) {
-      const text = eventText(event);
+      const text = eventText(event, sessionId);
       if (event.kind === 'finished') clear();
       else if (event.kind === 'progress' && !stderr.isTTY) note(text);
       else if (event.kind === 'retrying' || event.kind === 'open' || event.kind === 'interrupted') note(text);
@@ -56,8 +59,8 @@ export function showProgress(silent: boolean): Progress {
   };
 }
 
-/** One line for an event. */
-export function eventText(event: CallEvent): string {
+/** One line for an event; two where a command answers it. */
+function eventText(event: CallEvent, sessionId: string | undefined): string {
   switch (event.kind) {
     case 'queued':
       return 'waits for a worker';
@@ -74,9 +77,9 @@ export function eventText(event: CallEvent): string {
       return `attempt ${attempt} failed (${oneLine(error.code)}: ${oneLine(error.message)}); again in ${lengthOfTime(backoffMs)}`;
     }
     case 'open':
-      return `waits for an answer from outside: spindle settle ${event.callId}`;
+      return `waits for an answer from outside:\n  spindle settle ${event.callId}${sessionId === undefined ? '' : ` --session ${sessionId}`}`;
     case 'interrupted':
-      return `waits for a person: ${oneLine(event.reason)}`;
+      return `waits for a person: ${oneLine(event.reason)}\n  spindle resume ${sessionId ?? `call:${event.callId}`} ${event.interruptId}`;
     case 'finished':
       return event.result.ok ? 'ended' : `failed with ${oneLine(event.result.error.code)}`;
   }

@@ -16,6 +16,7 @@ before, perhaps otherwise, and that nothing has happened.
 Examples:
   spindle sessions --waiting         what waits, and the commands that answer it
   spindle resume SESSION INTERRUPT   yes: what waits goes on
+  spindle resume call:CALL INTERRUPT of a direct call
   spindle resume SESSION INTERRUPT --deny 'Not on a Friday.'
   spindle resume SESSION INTERRUPT --answer '{"amount":20}'
 `;

@@ -16,7 +16,7 @@ Examples:
   spindle tools 'github_*' 'jira_*'  by globs over names
   spindle tools --search 'send mail' by what they do, best first
   spindle tools weather --json       with its schemas
-  spindle tools --diagnose           what model providers are not told of schemas
+  spindle tools --diagnose           what providers are not told of schemas
 `;
 
 export function defineTools(command: Command): void {

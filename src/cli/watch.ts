@@ -20,7 +20,7 @@ export function defineWatch(command: Command): void {
 
 async function watch(callId: string, flags: CallAddressFlags): Promise<void> {
   const json = flags.json === true;
-  const progress = showProgress(json);
+  const progress = showProgress(json, flags.session);
   const end = await withClient(flags, async (client): Promise<CallResult | undefined> => {
     for await (const event of client.watch(callId, callAddress(flags))) {
       progress.event(event);

@@ -25,7 +25,8 @@ const pay = defineTool({
   execute: (args) => `paid ${args.number}`,
 });
 
-const pack = defineTool({
+/** Also for whoever calls it directly. */
+export const pack = defineTool({
   name: 'pack_order',
   description: 'Packs an order by its number, at a place.',
   schema: number,

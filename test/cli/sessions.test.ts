@@ -54,6 +54,13 @@ describe('spindle resume', () => {
     expect(JSON.stringify(await ends('answered'))).toContain('Oslo');
   });
 
+  it('6.11: answers a direct call, by the command that the wait for it names', async () => {
+    await using calling = start(['call', 'pack_order', '{"number":7}', '--call-id', 'direct'], engine);
+    const [, interruptId = ''] = await calling.says(/^ {2}spindle resume call:direct (\S+)$/m);
+    await engine.run(['resume', 'call:direct', interruptId, '--answer', '"Lima"']);
+    expect(await calling.ended).toMatchObject({ code: 0, stdout: 'packed 7 at "Lima"\n' });
+  });
+
   it.each([
     ['an answer that is no JSON', ['--answer', 'Oslo'], /--answer is not JSON/],
     ['an answer and a denial', ['--answer', '1', '--deny', 'No.'], /Give one of/],

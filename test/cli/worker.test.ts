@@ -22,7 +22,10 @@ describe('spindle worker', () => {
     await worker.says(/^ {2}agent clerk +Looks after \[31m orders\. \(local\/demo\)$/m);
     await using other = start([...args, '--json']);
     const [line] = await other.says(/^\{"ready".*/m);
-    expect(JSON.parse(line).ready).toMatchObject({ tools: [], agents: ['clerk', 'failing', 'steering'] });
+    expect(JSON.parse(line).ready).toMatchObject({
+      tools: ['pack_order'],
+      agents: ['clerk', 'failing', 'steering'],
+    });
   });
 
   it('5.9: lets a running call end after SIGTERM, and leaves with 0', async () => {
