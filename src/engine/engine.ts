@@ -74,6 +74,8 @@ export interface Engine {
   readonly tools: Tools;
   /** Calls that have not ended, as they stand. */
   unfinished(): Iterable<Call>;
+  /** How many sessions are in memory: those that owe something, and those that somebody watches or is about to use. */
+  sessionsInMemory(): number;
   /** The bytes of a blob reference's uri. Reading them may throw what `refuse` knows. */
   readBlob(caller: Caller, uri: string): Promise<Outcome<AsyncIterable<Uint8Array>>>;
   /** Whether a caller may begin one more call or turn; counts it where it may. */
@@ -236,6 +238,7 @@ export function buildEngine(options: EngineOptions): Engine {
         for (const call of session.calls.values()) if (call.phase.kind !== 'finished') yield call;
       }
     },
+    sessionsInMemory: () => [...sessions.all()].length,
     async readBlob({ tenant }, uri) {
       const digest = digestOfUri(uri);
       if (digest === undefined)

@@ -187,7 +187,7 @@ function actionFault(
     case 'toolCall': {
       const { callId, retry } = kind.value;
       const call = session.calls.get(callId);
-      if (call?.phase.kind === 'interrupted') return interruptedFault(conversation, callId);
+      if (call?.phase.kind === 'interrupted') return interruptedFault(conversation, callId, seen);
       return startFault(session, conversation, callId, seen) ?? (retry && policyFault(retry));
     }
     case 'subagentSpawn': {
@@ -233,7 +233,13 @@ function startFault(
 }
 
 /** An interrupted call goes on when its interrupt has been answered, and not before (6.11). */
-function interruptedFault({ interrupts }: Conversation, callId: string): string | undefined {
+function interruptedFault(
+  { interrupts }: Conversation,
+  callId: string,
+  { started, ended }: Seen,
+): string | undefined {
+  if (started.has(callId) || ended.has(callId)) return `call ${callId} is started twice, or ended beside it`;
+  started.add(callId);
   const waits = [...interrupts.values()].some((each) => each.callId === callId && each.state.kind === 'open');
   return waits ? `call ${callId} waits for the answer to its interrupt` : undefined;
 }
