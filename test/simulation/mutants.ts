@@ -11,15 +11,23 @@ import { CALLS } from './mutations/calls.ts';
 import { DURABILITY } from './mutations/durability.ts';
 import type { Edit, Mutation } from './mutations/mutation.ts';
 import { STREAMS } from './mutations/streams.ts';
+import { TURNS } from './mutations/turns.ts';
 
 /** A mutant has to be caught within so many worlds. */
 const SEEDS = 200;
+const WORLD_OF_CALLS: readonly string[] = [];
+const WORLD_OF_TURNS: readonly string[] = ['--sessions', '5', '--calls', '10'];
 /** One that loops for ever is caught as well. */
 const PATIENCE_MS = 90_000;
 
 const root = resolve(import.meta.dirname, '../..');
 const wanted = process.argv[2] ?? '';
-const mutations = [...DURABILITY, ...STREAMS, ...CALLS].filter(({ name }) => name.includes(wanted));
+const calls = [...DURABILITY, ...STREAMS, ...CALLS].map((mutation) => ({
+  ...mutation,
+  world: WORLD_OF_CALLS,
+}));
+const turns = TURNS.map((mutation) => ({ ...mutation, world: WORLD_OF_TURNS }));
+const mutations = [...calls, ...turns].filter(({ name }) => name.includes(wanted));
 if (mutations.length === 0) throw new Error(`no mutant has "${wanted}" in its name`);
 
 // Before anything runs: code that has moved on needs other words here.
@@ -32,13 +40,19 @@ let survivors = 0;
 for (const mutation of mutations) {
   const fate = live(mutation);
   if (fate === undefined) survivors += 1;
-  console.log(`| ${mutation.name} | ${mutation.rule} | ${fate ?? `ALIVE after ${SEEDS}`} |`);
+  console.log(
+    `| ${mutation.name} | ${mutation.rule} | ${fate ?? `ALIVE after ${SEEDS * (mutation.rarity ?? 1)}`} |`,
+  );
 }
 console.log(`${mutations.length} mutants, ${survivors} alive`);
 process.exitCode = survivors === 0 ? 0 : 1;
 
 /** How a mutant was caught; undefined where it was not. */
-function live({ edits }: Mutation): string | undefined {
+function live({
+  edits,
+  world,
+  rarity = 1,
+}: Mutation & { readonly world: readonly string[] }): string | undefined {
   const copy = mkdtempSync(join(tmpdir(), 'spindle-mutant-'));
   try {
     for (const part of ['src', 'gen', 'test/simulation', 'package.json', 'tsconfig.json'])
@@ -53,8 +67,8 @@ function live({ edits }: Mutation): string | undefined {
     }
     const { status, stdout } = spawnSync(
       process.execPath,
-      [join(copy, 'test/simulation/sim.ts'), '--seeds', String(SEEDS), '--until-broken'],
-      { timeout: PATIENCE_MS, encoding: 'utf8' },
+      [join(copy, 'test/simulation/sim.ts'), '--seeds', String(SEEDS * rarity), '--until-broken', ...world],
+      { timeout: PATIENCE_MS * rarity, encoding: 'utf8' },
     );
     if (status === 0) return undefined;
     const [, seed, rule] = /^seed (\d+): rule (\S+)/m.exec(stdout) ?? [];

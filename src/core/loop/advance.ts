@@ -26,12 +26,13 @@ export function advance(before: Story, deciders: Deciders): Story {
     const { conversation } = story.session;
     if (conversation === undefined) return story;
     const [trigger] = conversation.triggers;
-    if (trigger === undefined) {
-      const [waiting] = conversation.queue;
-      if (conversation.turn !== undefined || waiting === undefined) return story;
+    const [waiting] = conversation.queue;
+    // Also before the start of the session is decided, or nothing would bound the wait for whoever decides it.
+    if (conversation.turn === undefined && waiting !== undefined) {
       story = tell(story, started(story.session, waiting));
       continue;
     }
+    if (trigger === undefined) return story;
     if (trigger.askedAt !== undefined || pausing(conversation) !== undefined) return story;
     const { kind } = trigger.cause;
     if (deciders.wants(kind) || isRequired(story, trigger)) {

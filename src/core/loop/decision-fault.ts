@@ -116,7 +116,7 @@ function actionsFault(
   if (modelCalls === 0) return undefined;
   if (started.size > 0)
     return 'the model is called once every call of the iteration has ended, not beside them';
-  return modelCallFault(session, conversation, endedHere, agent ?? conversation.agent);
+  return modelCallFault(session, trigger, endedHere, agent ?? conversation.agent);
 }
 
 /** After such an action a turn that was about to end does not. */
@@ -263,14 +263,21 @@ function resultFault(
 }
 
 function modelCallFault(
-  { calls }: Session,
-  conversation: Conversation,
+  { calls, conversation }: Session,
+  trigger: PendingTrigger,
   endedHere: ReadonlySet<string>,
   agent: Conversation['agent'],
 ): string | undefined {
-  const { turn } = conversation;
+  const { turn, triggers = [] } = conversation ?? {};
   if (turn === undefined) return undefined;
   if (turn.model !== undefined) return 'a model call is under way';
+  // Its response may start calls, which the next model call has to wait for (6.1).
+  if (
+    triggers.some(
+      ({ cause, decisionId }) => cause.kind === 'model.finished' && decisionId !== trigger.decisionId,
+    )
+  )
+    return 'the response of the last model call is still to be decided';
   const running = turn.plan.find(({ callId, state }) => state !== 'ended' && !endedHere.has(callId));
   if (running !== undefined) {
     const name = calls.get(running.callId)?.name ?? running.name;

@@ -135,14 +135,15 @@ export function next(session: Session, trigger: PendingTrigger): Step {
   if (conversation === undefined || turn === undefined) return { kind: 'wait' };
   if (turn.model !== undefined || turn.finishing !== undefined) return { kind: 'wait' };
   if (turn.plan.some(({ state }) => state !== 'ended')) return { kind: 'wait' };
-  // Each end of a call is decided by itself, and the last one of them goes on.
-  if (conversation.triggers.some((other) => other !== trigger && endsCall(other))) return { kind: 'wait' };
+  // Each end of a call is decided by itself, and the last one of them goes on; a response may start more calls.
+  if (conversation.triggers.some((other) => other !== trigger && goesOnByItself(other)))
+    return { kind: 'wait' };
   if (turn.conclusion !== undefined) return { kind: 'go', action: doneAction(turn).kind };
   return nextModelCall(session);
 }
 
-function endsCall({ cause }: PendingTrigger): boolean {
-  return cause.kind === 'tool.finished' || cause.kind === 'subagent.finished';
+function goesOnByItself({ cause: { kind } }: PendingTrigger): boolean {
+  return kind === 'tool.finished' || kind === 'subagent.finished' || kind === 'model.finished';
 }
 
 /** The next model call, as far as the limits of the turn allow it (6.4). */

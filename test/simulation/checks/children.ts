@@ -1,3 +1,4 @@
+import { ToolHandler } from '../../../gen/spindle/v1/tool_pb.ts';
 import type { Report } from './evidence.ts';
 import type { TalkEvidence } from './talk-evidence.ts';
 
@@ -27,10 +28,21 @@ export function checkChildren(
       }
     }
   }
+  const starts = new Map<string, number>();
+  for (const { sessionId, records } of talks) {
+    const calls = records.filter(
+      ({ event: { kind } }) =>
+        kind.case === 'toolCallRequested' && kind.value.handler === ToolHandler.SUBAGENT,
+    );
+    starts.set(sessionId, calls.length);
+  }
   for (const { sessionId, records } of talks) {
     const created = records[0]?.event.kind;
     if (created?.case !== 'sessionCreated' || created.value.ancestry.length === 0) continue;
-    const [parent] = created.value.ancestry;
+    const [parent = ''] = created.value.ancestry;
+    const left = (starts.get(parent) ?? 0) - 1;
+    starts.set(parent, left);
+    if (left < 0) report('6.10', `${parent}: has more children than calls that start one`, records[0]?.time);
     if ((parents.get(sessionId) ?? parent) !== parent)
       report('6.10', `${sessionId}: its parent is ${parents.get(sessionId)}, and it says ${parent}`);
     const turns = records.filter(({ event }) => event.kind.case === 'turnStarted');

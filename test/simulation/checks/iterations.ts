@@ -22,7 +22,8 @@ export function checkIterations(
     const calls = new Map<string, CallState>();
     /** The calls of the newest iteration, in the order in which they were requested. */
     let iteration: CallState[] = [];
-    /** What the newest response called. */
+    /** What the newest model call offered, and what its response called. */
+    let offered = new Set<string>();
     let wanted = new Map<string, ToolCallPart>();
     const responses = new Map<string, readonly ToolCallPart[]>();
     const modelCalls = new Set<string>();
@@ -45,6 +46,7 @@ export function checkIterations(
           if (modelCalls.has(kind.value.callId))
             report('6.1', `${where}: model call ${kind.value.callId} is requested again`, time);
           modelCalls.add(kind.value.callId);
+          offered = new Set(kind.value.toolNames);
           wanted = new Map();
           break;
         }
@@ -95,6 +97,13 @@ export function checkIterations(
           call.ended = true;
           const code = kind.value.outcome.case === 'error' ? kind.value.outcome.value.code : 'result';
           cover(`call of a conversation ends: ${code}`);
+          const part = wanted.get(call.callId);
+          // What was not offered with this very request the model cannot call (6.3, 6.7).
+          if (part !== undefined && !offered.has(part.name)) {
+            if (call.dispatched || code === 'result')
+              report('6.3', `${where}: ${part.name} was not offered, and ran`, time);
+            if (code === 'unknown_tool') cover('undeclared tool refused');
+          }
           if (call.name === NO_TOOL && (call.dispatched || code === 'result'))
             report('6.7', `${where}: ${call.name}, which nobody declares, ran`, time);
           break;

@@ -1,3 +1,4 @@
+import type { ModelCallFinished } from '../../../gen/spindle/v1/event_pb.ts';
 import { type ChatMessage, Role } from '../../../gen/spindle/v1/message_pb.ts';
 import type { ModelRequest } from '../../../gen/spindle/v1/trigger_pb.ts';
 import type { Evidence, Report } from './evidence.ts';
@@ -56,15 +57,18 @@ export function checkDefinitions(
   const descriptions = new Map<string, string>();
   for (const { sessionId, records } of talks) {
     let offered = new Map<string, string>();
+    let wanted = new Set<string>();
     for (const { event, time } of records) {
       const { kind } = event;
-      if (kind.case === 'modelCallFinished')
+      if (kind.case === 'modelCallFinished') {
+        wanted = callsOf(kind.value);
         offered = new Map(
           requests
             .get(kind.value.callId)
             ?.tools.map(({ name, description }) => [name, `${name}: ${description}`]),
         );
-      if (kind.case !== 'toolCallRequested') continue;
+      }
+      if (kind.case !== 'toolCallRequested' || !wanted.has(kind.value.callId)) continue;
       const { name, toolDigest } = kind.value;
       const description = offered.get(name);
       if (description === undefined || toolDigest === '') continue;
@@ -77,6 +81,12 @@ export function checkDefinitions(
       if (description.endsWith('Version 2.')) cover('call of a newer definition');
     }
   }
+}
+
+/** What the model itself calls; a decision may start others, of the tools as they are by then. */
+function callsOf({ outcome }: ModelCallFinished): Set<string> {
+  const parts = outcome.case === 'response' ? (outcome.value.message?.parts ?? []) : [];
+  return new Set(parts.flatMap(({ kind }) => (kind.case === 'toolCall' ? [kind.value.callId] : [])));
 }
 
 /** Each call has exactly one result, after it, before anybody else speaks, in the order of the calls (6.1, 6.5). */

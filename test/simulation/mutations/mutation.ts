@@ -5,6 +5,8 @@ export interface Mutation {
   /** The rule that it breaks. */
   readonly rule: string;
   readonly edits: readonly Edit[];
+  /** What it takes to see it comes together rarely: so many times the usual number of worlds. */
+  readonly rarity?: number;
 }
 
 export interface Edit {
