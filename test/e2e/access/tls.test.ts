@@ -21,9 +21,9 @@ let server: Signed;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'spindle-tls-'));
-  authority = createAuthority(directory);
-  stranger = createAuthority(directory, 'stranger');
-  server = authority.sign('server');
+  authority = await createAuthority(directory);
+  stranger = await createAuthority(directory, 'stranger');
+  server = await authority.sign('server');
 });
 afterAll(() => rm(directory, { recursive: true }));
 
@@ -89,7 +89,7 @@ describe('TLS', () => {
     await using engine = await openEngine({ tls: { ...live, recheckMs: 5 } });
     const kept = openClient(engine.address, { channel: channel() });
     await kept.call(method.listTools, {});
-    const renewed = authority.sign('renewed');
+    const renewed = await authority.sign('renewed');
     const seen = async (name: string, event: string): Promise<void> => {
       while (!engine.reports.some((report) => report.event === event))
         await statusOverHttp(engine.running.httpAddress ?? '');
@@ -130,8 +130,8 @@ describe('TLS', () => {
 
 describe('a client’s certificate', () => {
   it('9.2: makes the caller that the table says, by name, alternative name or fingerprint', async () => {
-    const worker = authority.sign('worker', { alternativeName: 'URI:spiffe://example/worker' });
-    const shop = authority.sign('shop');
+    const worker = await authority.sign('worker', { alternativeName: 'URI:spiffe://example/worker' });
+    const shop = await authority.sign('shop');
     await using engine = await openEngine({
       tls: { ...server, clientAuthority: authority.certificate },
       certificates: table(
@@ -152,9 +152,9 @@ describe('a client’s certificate', () => {
   });
 
   it('9.2: is no good where the table does not name it, where a stranger signed it, or beside a bad token', async () => {
-    const shop = authority.sign('shop');
-    const other = authority.sign('other', { commonName: 'other' });
-    const forged = stranger.sign('forged', { commonName: 'shop' });
+    const shop = await authority.sign('shop');
+    const other = await authority.sign('other', { commonName: 'other' });
+    const forged = await stranger.sign('forged', { commonName: 'shop' });
     await using engine = await openEngine({
       tls: { ...server, clientAuthority: authority.certificate },
       certificates: table({ common_name: 'shop', role: 'client', tenant: 'acme' }),
@@ -172,8 +172,8 @@ describe('a client’s certificate', () => {
   });
 
   it('9.2: serves the SDK’s client and worker', async () => {
-    const worker = authority.sign('worker');
-    const shop = authority.sign('shop');
+    const worker = await authority.sign('worker');
+    const shop = await authority.sign('shop');
     await using engine = await openEngine({
       tls: { ...server, clientAuthority: authority.certificate },
       certificates: table(
