@@ -115,8 +115,9 @@ export function lastLease(call: Call): Lease | undefined {
   return call.leases.at(-1);
 }
 
-/** Work was handed out, and no answer says what became of it (4.6). */
+/** Work was handed out, to a worker, a client or a subagent, and no answer says what became of it (4.6). */
 export function mayHaveTakenEffect(call: Call): boolean {
+  if (call.phase.kind === 'open' && call.leases.length === 0) return true;
   return call.leases.some(({ state }) => state.kind !== 'answered' && state.kind !== 'returned');
 }
 

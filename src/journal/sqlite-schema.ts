@@ -82,6 +82,10 @@ export const MIGRATIONS: readonly string[] = [
     revoked_at REAL
   ) STRICT;
   `,
+  // A conversation that owes nothing has not ended: only its owner removes it (4.12).
+  `
+  UPDATE sessions SET ended_at = NULL WHERE kind <> 'call';
+  `,
 ];
 
 /** Whether the database has our tables, of whatever version: a new one has none. */

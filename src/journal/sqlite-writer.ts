@@ -56,7 +56,7 @@ export function createSqliteWriter(
   const moveHead = database.prepare('UPDATE sessions SET last_sequence = ? WHERE id = ?');
   // Naming `unfinished` makes SQLite write the indexes over it anew, so it is named only where it changes.
   const changeHead = database.prepare(
-    'UPDATE sessions SET last_sequence = ?, unfinished = ?, ended_at = ? WHERE id = ?',
+    "UPDATE sessions SET last_sequence = ?, unfinished = ?, ended_at = CASE kind WHEN 'call' THEN ? END WHERE id = ?",
   );
   const insertEvent = database.prepare(
     'INSERT INTO events (session, sequence, checksum, event) VALUES (?, ?, ?, ?)',
@@ -91,7 +91,8 @@ export function createSqliteWriter(
         subject,
         lastSequence,
         unfinished,
-        endedAt,
+        // A conversation that owes nothing has not ended: it rests, and age does not remove it (4.12).
+        kind === 'call' ? endedAt : null,
       );
       if (changes === 1) {
         newestSession += 1;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MAX_PAGE_SIZE, MAX_PRUNED_BYTES, MAX_PRUNED_EVENTS } from '../../src/core/limits.ts';
 import { timestamp } from '../../src/core/time.ts';
 import type { Append, Journal, SessionHead, SessionKey } from '../../src/engine/ports.ts';
-import { appendOf, collect, ENDED, eventOf, keyOf, RUNNING } from './session-events.ts';
+import { appendOf, collect, ENDED, eventOf, keyOf, RESTING, RUNNING } from './session-events.ts';
 
 const ALL = { endedBefore: Number.MAX_SAFE_INTEGER, limit: 100 };
 const DIGESTS = ['a', 'b', 'c'].map((digit) => `sha256-${digit.repeat(64)}`);
@@ -70,6 +70,64 @@ export function describeRetention(name: string, open: () => Promise<Journal>): v
         } as const;
         expect(await journal.list(query)).toEqual({ sessionIds: ['running', 'just now'] });
         expect(await collect(journal.unfinished())).toEqual([keyOf('running')]);
+      });
+
+      it('4.12: removes no conversation for its age, however long it rests', async () => {
+        await journal.append([
+          appendAt(keyOf('resting'), 0, 1_000, RESTING),
+          appendAt(keyOf('ended'), 0, 1_000, ENDED),
+        ]);
+        await journal.append([appendAt(keyOf('resting'), 1, 2_000, { ...RESTING, unfinished: true })]);
+        await journal.append([appendAt(keyOf('resting'), 2, 3_000, RESTING)]);
+        expect(await pruneAll()).toEqual([keyOf('ended')]);
+        expect(await lengthOf(keyOf('resting'))).toBe(3);
+      });
+
+      it('removes one session by its key, of any kind and whatever its age, and no other', async () => {
+        await journal.append([
+          appendAt(keyOf('a'), 0, 1_000, RESTING, { blobs: [A] }),
+          appendAt(keyOf('a', 'rival'), 0, 1_000, RESTING),
+          appendAt(keyOf('b'), 0, 1_000, RESTING, { blobs: [B] }),
+          appendAt(keyOf('call'), 0, 1_000, ENDED),
+        ]);
+        const remove = (key: SessionKey) => journal.prune({ session: key });
+        expect(await remove(keyOf('a'))).toMatchObject({ removed: [keyOf('a')] });
+        expect(await remove(keyOf('call'))).toMatchObject({ removed: [keyOf('call')] });
+        expect(await lengthOf(keyOf('a'))).toBe(0);
+        expect(await lengthOf(keyOf('call'))).toBe(0);
+        expect(await lengthOf(keyOf('a', 'rival'))).toBe(1);
+        expect(await lengthOf(keyOf('b'))).toBe(1);
+        const query = {
+          tenant: 'acme',
+          kind: 'session',
+          subject: 'ann',
+          onlyUnfinished: false,
+          limit: 9,
+        } as const;
+        expect(await journal.list(query)).toEqual({ sessionIds: ['b'] });
+        await pruneAll();
+        expect(await journal.unreferenced('acme', DIGESTS)).toEqual([A, C]);
+      });
+
+      it('removes a session by its key once: again, or where there is none, it does nothing', async () => {
+        await journal.append([appendAt(keyOf('a'), 0, 1_000, RESTING)]);
+        expect(await journal.prune({ session: keyOf('a') })).toMatchObject({ removed: [keyOf('a')] });
+        expect(await journal.prune({ session: keyOf('a') })).toMatchObject({ removed: [] });
+        expect(await journal.prune({ session: keyOf('nobody') })).toMatchObject({ removed: [] });
+      });
+
+      it('removes a long session by its key, and its id is free at once', async () => {
+        const count = MAX_PRUNED_EVENTS * 2 + 10;
+        await journal.append([appendOf(keyOf('a'), 0, count, RESTING)]);
+        await journal.prune({ session: keyOf('a') });
+        expect(await lengthOf(keyOf('a'))).toBe(0);
+        expect(
+          await journal.append([appendOf(keyOf('a'), 0, 3, { ...RESTING, unfinished: true }, 'new')]),
+        ).toEqual([{ kind: 'appended' }]);
+        await pruneAll();
+        expect(await collect(journal.read(keyOf('a'), 0))).toEqual(
+          appendOf(keyOf('a'), 0, 3, RESTING, 'new').events,
+        );
       });
 
       it('finds nothing in an empty journal', async () => {

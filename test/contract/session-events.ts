@@ -10,6 +10,9 @@ export function keyOf(sessionId: string, tenant = 'acme'): SessionKey {
 export const RUNNING: SessionHead = { kind: 'call', name: 'helper', subject: 'ann', unfinished: true };
 export const ENDED: SessionHead = { ...RUNNING, unfinished: false };
 
+/** A conversation that owes nothing. */
+export const RESTING: SessionHead = { kind: 'session', name: 'agent', subject: 'ann', unfinished: false };
+
 export function eventOf(sessionId: string, sequence: number, text = ''): SessionEvent {
   return create(SessionEventSchema, {
     sessionId,

@@ -65,7 +65,7 @@ describe('a journal of version 1', () => {
     ] as const) {
       database
         .prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
-        .run(id, 'acme', sessionId, 'session', 'helper', 'ann', 1, unfinished);
+        .run(id, 'acme', sessionId, 'call', 'helper', 'ann', 1, unfinished);
       const [bytes = new Uint8Array()] = encodeEvents([eventOf(sessionId, 1)]);
       const checksum = eventChecksum(sessionSeed('acme', sessionId), 1, bytes);
       database.prepare('INSERT INTO events VALUES (?, 1, ?, ?)').run(id, checksum, bytes);

@@ -44,8 +44,10 @@ export function advance(before: Story, deciders: Deciders): Story {
   }
 }
 
+/** Whether the proposal may not apply by itself: the agent says so, or there is no configuration to propose (6.16). */
 export function isRequired({ session }: Story, { cause }: PendingTrigger): boolean {
-  return session.conversation?.agent?.requiredTriggers.includes(cause.kind) === true;
+  const { agent } = session.conversation ?? {};
+  return agent === undefined ? cause.kind === 'session.start' : agent.requiredTriggers.includes(cause.kind);
 }
 
 /** The engine's own decision. One that breaks a rule ends the turn: nobody else would decide better. */
