@@ -2,10 +2,10 @@
  * The composition root: builds an engine from its parts, listens, and drains. Nothing else wires anything.
  * Published as `spindle/engine`.
  */
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { AgentConfigSchema } from '../gen/spindle/v1/agent_pb.ts';
+import { create } from '@bufbuild/protobuf';
+import { type AgentConfig, AgentConfigSchema } from '../gen/spindle/v1/agent_pb.ts';
 import { RetryPoliciesSchema } from '../gen/spindle/v1/retry_pb.ts';
-import { type Access, type AccessSettings, openAccess } from './access/access.ts';
+import { type Access, openAccess } from './access/access.ts';
 import { limitBlobs } from './access/limited-blobs.ts';
 import { administratorToken } from './access/secret.ts';
 import type { ConnectorPorts } from './connectors/connector.ts';
@@ -13,14 +13,14 @@ import type { ConnectorSet } from './connectors/connectors.ts';
 import { joinWorkers } from './connectors/joined-workers.ts';
 import { type ConnectorOptions, connectorIdFault } from './connectors/options.ts';
 import { MAX_TIMER_MS, RETAIN_MS, SHUTDOWN_GRACE_MS } from './core/limits.ts';
+import { agentFault } from './core/loop/agent-config.ts';
 import { buildEngine } from './engine/engine.ts';
 import type { Clock, Observer } from './engine/ports.ts';
+import type { EngineOptions, RunningEngine } from './engine-options.ts';
 import { type CatalogWatch, createCatalogWatch } from './gateway/catalog-watch.ts';
 import { lazyGateway } from './gateway/lazy-gateway.ts';
 import { openBuiltIn } from './models/built-in.ts';
-import type { ModelProvider } from './models/model-provider.ts';
 import { createModels } from './models/models.ts';
-import type { ProviderSettings } from './models/provider-settings.ts';
 import { accessService } from './rpc/access-service.ts';
 import { exposureOf } from './rpc/exposure.ts';
 import { type Listening, listen } from './rpc/listen.ts';
@@ -41,68 +41,8 @@ import { workersStanding } from './workers/standing.ts';
 import { createWorkerStreams } from './workers/streams.ts';
 
 export type { ConnectorAuth, ConnectorOptions, ConnectorTransport, Secret } from './connectors/options.ts';
+export type { EngineOptions, RunningEngine } from './engine-options.ts';
 export { StartError };
-
-export interface EngineOptions extends AccessSettings {
-  /** HOST:PORT of the gRPC port, for workers and services. Port 0 lets the system choose. Default 127.0.0.1:7433. */
-  readonly listen?: string;
-  /** HOST:PORT for gRPC-Web, Connect and JSON, or false for no such port. Default 127.0.0.1:7434. */
-  readonly http?: string | false;
-  /** Where calls are kept: `memory:`, or `sqlite:PATH`. Default sqlite:./spindle-data/spindle.db. */
-  readonly journal?: string;
-  /** Retry policies of the deployment, between the engine's own and those of tools and calls. */
-  readonly retry?: MessageInitShape<typeof RetryPoliciesSchema>;
-  /**
-   * Listen on an address that other machines reach, though nobody has to prove who they are, or in plain text.
-   * Without it such an address is refused (9.1).
-   */
-  readonly insecure?: boolean;
-  /**
-   * Names under which the HTTP port answers, beside addresses and those of loopback. Without it: no other, so that no
-   * page in a browser reaches it by a name of its own; or any, where tokens alone let somebody in.
-   */
-  readonly httpHosts?: readonly string[];
-  /** Whether the gRPC port tells its contracts by reflection. Default true, to whoever has a credential. */
-  readonly reflection?: boolean;
-  /** Whether the gRPC port answers health checks, of anybody. Default true. */
-  readonly health?: boolean;
-  /**
-   * How long a worker that is away keeps what it holds, in milliseconds (5.3). Shorter, a worker that died is
-   * known as lost sooner; longer, one that is only cut off has more time to come back. Default 30,000.
-   */
-  readonly resumeGraceMs?: number;
-  /** How long calls are kept after their end, in milliseconds; then their ids are free again (4.12). Default 7 days. */
-  readonly retainMs?: number;
-  /** Model providers by name, for models that are named provider/model. */
-  readonly providers?: Readonly<Record<string, ProviderSettings>>;
-  /** Model providers that this program brings itself, by name: a scripted one for tests, say. */
-  readonly models?: Readonly<Record<string, ModelProvider>>;
-  /** The files of scripted models, by the names of their providers (docs/local-model.md). */
-  readonly scripts?: Readonly<Record<string, string>>;
-  /** Agents by their ids, for sessions that no worker configures. */
-  readonly agents?: Readonly<Record<string, MessageInitShape<typeof AgentConfigSchema>>>;
-  /** MCP servers whose tools the engine calls, by their ids. */
-  readonly connectors?: Readonly<Record<string, ConnectorOptions>>;
-  /** Spans and metrics (8). Default: none, and their libraries are not loaded. */
-  readonly telemetry?: TelemetryOptions;
-  /** Hears what an operator should know. Default: nobody. */
-  readonly observer?: Observer;
-}
-
-export interface RunningEngine {
-  /** HOST:PORT, with the port that the system chose. */
-  readonly grpcAddress: string;
-  readonly httpAddress: string | undefined;
-  /** Where Prometheus finds /metrics. */
-  readonly metricsAddress: string | undefined;
-  readonly journal: string;
-  /** The bearer token that makes and ends tokens of any tenant (AccessService), and can do nothing else. A secret. */
-  readonly administratorToken: string;
-  /** Resolves with the reason when the engine cannot go on: its journal failed (7.4). Call `stop` then. */
-  readonly failed: Promise<Error>;
-  /** Takes no more calls, gives running ones this long, in milliseconds, and closes. */
-  stop(graceMs?: number): Promise<void>;
-}
 
 export const DEFAULT_LISTEN = '127.0.0.1:7433';
 export const DEFAULT_HTTP = '127.0.0.1:7434';
@@ -197,9 +137,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       random,
       workers,
       models,
-      agents: new Map(
-        Object.entries(options.agents ?? {}).map(([id, agent]) => [id, create(AgentConfigSchema, agent)]),
-      ),
+      agents: agentsOf(options),
       connectors: connectors?.connectors,
       schemas,
       observer,
@@ -283,6 +221,18 @@ const SILENT: Observer = { report: () => undefined };
 export async function openLog(options: LogOptions): Promise<Observer> {
   const { createLog } = await import('./telemetry/log.ts');
   return createLog(options);
+}
+
+/** The deployment's agents. One that could never run is found at the start. */
+function agentsOf({ agents = {} }: EngineOptions): ReadonlyMap<string, AgentConfig> {
+  return new Map(
+    Object.entries(agents).map(([id, given]) => {
+      const agent = create(AgentConfigSchema, given);
+      const fault = agentFault(agent);
+      if (fault !== undefined) throw new StartError('option', `agent ${JSON.stringify(id)}: ${fault}`);
+      return [id, agent];
+    }),
+  );
 }
 
 /** The MCP servers; undefined where there are none, and then nothing of them is loaded. */

@@ -20,6 +20,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: ['sdk', 'config'],
   config: ['core', 'gen', 'access/settings'],
   administration: ['access', 'core', 'engine/ports', 'journal', 'system'],
+  'engine-options': ['access', 'connectors', 'engine/ports', 'gen', 'models', 'telemetry'],
   'start-error': [],
   store: ['access', 'engine/ports', 'journal', 'start-error'],
   system: ['core', 'engine/ports'],
