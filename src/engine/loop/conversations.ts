@@ -23,15 +23,15 @@ import {
 import { jsonFault } from '../../core/loop/agent-config.ts';
 import type { Conversation } from '../../core/loop/conversation.ts';
 import { accepted, type Outcome, refused } from '../../core/refusal.ts';
-import { namesAgent, seesTenant } from '../../core/rights.ts';
-import { DIRECT_CALL_PREFIX, directCallOf, type Session } from '../../core/session.ts';
+import { seesTenant } from '../../core/rights.ts';
+import { DIRECT_CALL_PREFIX } from '../../core/session.ts';
 import type { Shared } from '../engine.ts';
 import type { SessionKey } from '../ports.ts';
 import { idFault } from '../request.ts';
-import type { Done, SessionRunner } from '../session-runner.ts';
 import type { SessionFollower } from '../watchers.ts';
 import { configFault } from './decision-content.ts';
 import { followSession } from './follow.ts';
+import { createOpening, send, sessionNotFound } from './opening.ts';
 import { sessionMessage } from './session-message.ts';
 import { createTurns, type StartedTurn, type TurnRequest } from './turns.ts';
 
@@ -66,64 +66,10 @@ export interface SessionState {
   readonly stateJson: string;
 }
 
-/** Finds sessions that a caller may use. */
-export interface Opening {
-  /** The runner of a session of the caller's; whoever opens it has to let it go (Sessions.hold). */
-  open(caller: Caller, sessionId: string): Promise<Outcome<Opened>>;
-}
-
-export interface Opened {
-  readonly runner: SessionRunner;
-  readonly conversation: Conversation;
-}
-
 export function createConversations(shared: Shared): Conversations {
   const { options, sessions } = shared;
+  const { open, openAny, read } = createOpening(shared);
   const { clock, random, schemas, journal, workers } = options;
-
-  const notFound = (sessionId: string) =>
-    refused('session_not_found', `there is no session ${JSON.stringify(sessionId)}`, {
-      session_id: sessionId,
-    });
-
-  /** Somebody else's session is as unknown as one that does not exist (9.3). */
-  const visible = (session: Session | undefined, caller: Caller): Conversation | undefined => {
-    const conversation = session?.conversation;
-    if (conversation === undefined || !namesAgent(caller, conversation.agentId)) return undefined;
-    return conversation.subject === caller.subject || seesTenant(caller) ? conversation : undefined;
-  };
-
-  const opening: Opening = {
-    async open(caller, sessionId) {
-      const fault = idFault('session_id', sessionId);
-      if (fault !== undefined) return refused('invalid_request', fault);
-      const key = { tenant: caller.tenant, sessionId };
-      let runner = await sessions.hold(key);
-      if (runner?.session.sequence === 0) {
-        // It is on the way to the journal; what comes behind that in the mailbox finds it there, or refused.
-        await send(runner, { kind: 'tick', at: clock.now(), draw: random.draw(), heard: runner.heard });
-        sessions.letGo(runner);
-        runner = await sessions.hold(key);
-      }
-      const conversation = visible(runner?.session, caller);
-      if (runner !== undefined && conversation !== undefined) return accepted({ runner, conversation });
-      if (runner !== undefined) sessions.letGo(runner);
-      return notFound(sessionId);
-    },
-  };
-
-  const read = async (
-    caller: Caller,
-    sessionId: string,
-  ): Promise<Outcome<{ session: Session; conversation: Conversation }>> => {
-    const fault = idFault('session_id', sessionId);
-    if (fault !== undefined) return refused('invalid_request', fault);
-    const session = await sessions.read({ tenant: caller.tenant, sessionId });
-    const conversation = visible(session, caller);
-    return session === undefined || conversation === undefined
-      ? notFound(sessionId)
-      : accepted({ session, conversation });
-  };
 
   /** The configuration of a new session: its own, the newest that a worker binds, or the deployment's. */
   const configOf = (
@@ -184,7 +130,7 @@ export function createConversations(shared: Shared): Conversations {
       sessions.release(runner);
       const { conversation } = done.value.session;
       return conversation === undefined
-        ? notFound(sessionId)
+        ? sessionNotFound(sessionId)
         : accepted(sessionMessage(done.value.session, conversation));
     },
 
@@ -225,7 +171,7 @@ export function createConversations(shared: Shared): Conversations {
       );
     },
 
-    startTurn: createTurns(shared, opening),
+    startTurn: createTurns(shared, { open }),
 
     async follow(caller, sessionId, afterSequence, follower) {
       const runner = await openAny(caller, sessionId);
@@ -261,7 +207,7 @@ export function createConversations(shared: Shared): Conversations {
     },
 
     async cancelTurn(caller, sessionId, turnId, reason) {
-      const found = await opening.open(caller, sessionId);
+      const found = await open(caller, sessionId);
       if (!found.ok) return found;
       const { runner, conversation } = found.value;
       const id = turnId === '' ? (conversation.turn?.turnId ?? '') : turnId;
@@ -278,7 +224,7 @@ export function createConversations(shared: Shared): Conversations {
     },
 
     async remove(caller, sessionId) {
-      const found = await opening.open(caller, sessionId);
+      const found = await open(caller, sessionId);
       if (!found.ok) return found;
       const { runner, conversation } = found.value;
       const busy = conversation.turn !== undefined || conversation.queue.length > 0 || !runner.isIdle;
@@ -290,26 +236,11 @@ export function createConversations(shared: Shared): Conversations {
         });
       }
       // Whoever comes now finds it gone, here and in the journal.
-      runner.abandon(notFound(sessionId).refusal);
+      runner.abandon(sessionNotFound(sessionId).refusal);
       sessions.drop(runner);
       await journal.prune({ session: runner.key });
       return accepted(undefined);
     },
-  };
-
-  /** A session, or a direct call, which is a session of its own (4.12). */
-  const openAny = async (caller: Caller, sessionId: string): Promise<Outcome<SessionRunner>> => {
-    const callId = directCallOf(sessionId);
-    if (callId === undefined) {
-      const found = await opening.open(caller, sessionId);
-      return found.ok ? accepted(found.value.runner) : found;
-    }
-    const runner = await sessions.hold({ tenant: caller.tenant, sessionId });
-    const call = runner?.session.calls.get(callId);
-    const isVisible = call !== undefined && (call.caller?.subject === caller.subject || seesTenant(caller));
-    if (runner !== undefined && isVisible) return accepted(runner);
-    if (runner !== undefined) sessions.letGo(runner);
-    return notFound(sessionId);
   };
 
   return guardAll(conversations, shared);
@@ -362,11 +293,4 @@ function withAnswer(ended: NonNullable<GetTurnResponse['ended']>, { messages }: 
   const answer = messages.findLast(({ id }) => id === outcome.value.answer?.id);
   if (answer === undefined) return ended;
   return { ...ended, outcome: { case: 'finished' as const, value: { ...outcome.value, answer } } };
-}
-
-export function send(
-  runner: SessionRunner,
-  command: Parameters<SessionRunner['send']>[0],
-): Promise<Outcome<Done>> {
-  return new Promise((resolve) => runner.send(command, resolve));
 }

@@ -1,24 +1,21 @@
 import { create } from '@bufbuild/protobuf';
-import { type InterruptAction, InterruptActionSchema } from '../../../gen/spindle/v1/action_pb.ts';
-import type { AgentConfig, ApprovalPolicy } from '../../../gen/spindle/v1/agent_pb.ts';
+import type { AgentConfig } from '../../../gen/spindle/v1/agent_pb.ts';
 import { ContentSchema, ToolResultSchema } from '../../../gen/spindle/v1/result_pb.ts';
 import {
   ArgumentRepair,
   ExecutionMode,
-  type Tool,
   ToolHandler,
   type ToolInput,
   ToolInputSchema,
 } from '../../../gen/spindle/v1/tool_pb.ts';
 import type { PreparedCall } from '../../core/command.ts';
 import { failure } from '../../core/failure.ts';
-import { matchesGlob } from '../../core/globs.ts';
 import { MAX_SUBAGENT_DEPTH } from '../../core/limits.ts';
 import type { PlannedCall, Turn } from '../../core/loop/conversation.ts';
 import { argumentsIn, writesNullForAbsent } from '../../core/loop/messages.ts';
 import { CALL_TOOL, SUBMIT_RESULT, TOOL_SEARCH } from '../../core/loop/reserved.ts';
 import { nearestNames } from '../../core/nearest-names.ts';
-import { isSafeToRepeat, mergePolicies, type Policy, WORKER_TOOL_POLICY } from '../../core/policy.ts';
+import { isSafeToRepeat } from '../../core/policy.ts';
 import type { Definition } from '../../schema/definition.ts';
 import { memberText } from '../../schema/member.ts';
 import { inputFailure } from '../dispatch.ts';
@@ -27,21 +24,12 @@ import { placementOf, tooLarge } from '../placement.ts';
 import { unknownTool } from '../request.ts';
 import type { SessionRunner } from '../session-runner.ts';
 import { requiresValidInput } from '../terms.ts';
+import { approval, wantsApproval } from './approval.ts';
 import type { ToolBox } from './assembly.ts';
+import { bare, barred } from './bare-call.ts';
+import { callPolicy } from './call-policy.ts';
 import type { Iterations } from './iterations.ts';
 import { toolSearch } from './tool-search.ts';
-
-/** Bounds of calls that the session's owner runs (4.1): none. */
-const CLIENT_POLICY: Policy = { maxAttempts: 1, initialBackoff: 0, maxBackoff: 0, backoffMultiplier: 1 };
-/** Connector calls (4.1). */
-const CONNECTOR_POLICY: Policy = { ...WORKER_TOOL_POLICY, runTimeout: 60_000 };
-/** Starts of subagents (4.1). */
-const SUBAGENT_POLICY: Policy = {
-  ...WORKER_TOOL_POLICY,
-  runTimeout: undefined,
-  totalTimeout: 3_600_000,
-  maxAttempts: 3,
-};
 
 /** A call on its way to its request. */
 interface Draft {
@@ -133,7 +121,6 @@ export function createPreparation(
     const { agent } = context;
     const input = check(definition, text, written, agent);
     const handler = tool.handler === ToolHandler.UNSPECIFIED ? ToolHandler.WORKER : tool.handler;
-    const kind = handler === ToolHandler.SUBAGENT ? agent?.retry?.subagent : agent?.retry?.tool;
     const call: PreparedCall = {
       callId: planned.callId,
       name: tool.name,
@@ -141,7 +128,12 @@ export function createPreparation(
       toolDigest: definition.digest,
       input,
       inputFailure: inputFailure(tool.name, input),
-      policy: policyFor(handler, tool, kind, planned, agent),
+      policy: callPolicy(handler, {
+        deployment: policies,
+        agent,
+        tool: tool.retry,
+        call: planned.retry,
+      }),
       safeToRepeat: isSafeToRepeat(tool, planned.retry),
       requireValidInput: requiresValidInput(tool),
       handler,
@@ -154,24 +146,6 @@ export function createPreparation(
     if (handler === ToolHandler.SUBAGENT && context.depth >= MAX_SUBAGENT_DEPTH)
       return { ...call, outcome: TOO_DEEP };
     return wantsApproval(agent?.approval, tool) ? { ...call, approval: approval(call, text) } : call;
-  };
-
-  const policyFor = (
-    handler: ToolHandler,
-    tool: Tool,
-    kind: NonNullable<AgentConfig['retry']>['tool'],
-    { retry }: PlannedCall,
-    agent: AgentConfig | undefined,
-  ): Policy => {
-    if (handler === ToolHandler.CLIENT) return CLIENT_POLICY;
-    const widest =
-      handler === ToolHandler.CONNECTOR
-        ? CONNECTOR_POLICY
-        : handler === ToolHandler.SUBAGENT
-          ? SUBAGENT_POLICY
-          : WORKER_TOOL_POLICY;
-    const deployed = handler === ToolHandler.SUBAGENT ? policies?.subagent : policies?.tool;
-    return mergePolicies(widest, policies?.base, deployed, agent?.retry?.base, kind, tool.retry, retry);
   };
 
   const check = (
@@ -192,13 +166,12 @@ export function createPreparation(
   /** A subagent that a decision starts in its own words: nothing declares it, and nothing has to be checked. */
   const subagent = ({ planned }: Draft, context: Context): PreparedCall => ({
     ...bare(planned, create(ToolInputSchema, { status: { case: 'valid', value: {} } })),
-    policy: mergePolicies(
-      SUBAGENT_POLICY,
-      policies?.base,
-      policies?.subagent,
-      context.agent?.retry?.base,
-      context.agent?.retry?.subagent,
-    ),
+    policy: callPolicy(ToolHandler.SUBAGENT, {
+      deployment: policies,
+      agent: context.agent,
+      tool: undefined,
+      call: undefined,
+    }),
     handler: ToolHandler.SUBAGENT,
     outcome: context.depth >= MAX_SUBAGENT_DEPTH ? TOO_DEEP : undefined,
   });
@@ -310,15 +283,6 @@ function isRestricted({ nextModelCall: { withoutTools, toolNames } }: Turn): boo
   return withoutTools || toolNames.length > 0;
 }
 
-/** A call of a tool that the model was not to have in this iteration. */
-function barred(planned: PlannedCall): PreparedCall {
-  const what = `${planned.name} was not offered, and did not run: answer without it.`;
-  return {
-    ...bare(planned, create(ToolInputSchema, { status: { case: 'valid', value: {} } })),
-    outcome: { error: failure('unknown_tool', what) },
-  };
-}
-
 const NEAREST_NAMES = 3;
 
 const TOO_DEEP = {
@@ -328,45 +292,11 @@ const TOO_DEEP = {
   ),
 };
 
-/** A call of a tool that nobody has declared. */
-function bare({ callId, name }: PlannedCall, input: ToolInput): PreparedCall {
-  return {
-    callId,
-    name,
-    arguments: undefined,
-    toolDigest: '',
-    input,
-    inputFailure: undefined,
-    policy: WORKER_TOOL_POLICY,
-    safeToRepeat: false,
-    requireValidInput: false,
-    handler: ToolHandler.WORKER,
-    sequential: false,
-    endsTurn: false,
-    outcome: undefined,
-    approval: undefined,
-    placement: undefined,
-  };
-}
-
 function submitted(valueJson: string) {
   const content = create(ContentSchema, {
     kind: { case: 'text', value: { text: 'The result is accepted.' } },
   });
   return create(ToolResultSchema, { structuredJson: valueJson, content: [content], endsTurn: true });
-}
-
-/** By name, or because it may destroy something and does not say that it does not (6.11). */
-function wantsApproval(policy: ApprovalPolicy | undefined, { name, annotations }: Tool): boolean {
-  if (policy === undefined) return false;
-  if (policy.names.some((glob) => matchesGlob(glob, name))) return true;
-  return policy.destructive && annotations?.destructive !== false && annotations?.readOnly !== true;
-}
-
-/** What runs is what was shown: the arguments are in the question, byte for byte (6.11). */
-function approval({ callId, name }: PreparedCall, text: string): InterruptAction {
-  const payloadJson = JSON.stringify({ tool: name, arguments: text });
-  return create(InterruptActionSchema, { callId, reason: 'approval', payloadJson });
 }
 
 function argumentsOf(runner: SessionRunner, callId: string): string {

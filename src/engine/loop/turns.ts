@@ -12,9 +12,10 @@ import type { Session } from '../../core/session.ts';
 import { readFailure, readResult } from '../answers.ts';
 import type { Shared } from '../engine.ts';
 import { idFault } from '../request.ts';
-import { type Conversations, type Opening, send } from './conversations.ts';
+import type { Conversations } from './conversations.ts';
 import { taskFault } from './decision-content.ts';
 import { storeMessage } from './message-bytes.ts';
+import { type Opening, send } from './opening.ts';
 import { inputFault, withoutResults } from './turn-input.ts';
 
 export interface TurnRequest {
@@ -38,7 +39,7 @@ function turnOfResults({ turns }: Conversation, asked: string): string {
 }
 
 /** Starts turns, or returns those that the same turn ids started (6.14). */
-export function createTurns(shared: Shared, opening: Opening): Conversations['startTurn'] {
+export function createTurns(shared: Shared, opening: Pick<Opening, 'open'>): Conversations['startTurn'] {
   const { options, sessions, definitions } = shared;
   const { clock, random, schemas, blobs, models } = options;
 
