@@ -1,6 +1,7 @@
 /**
  * npm run sim -- --seeds 1000 --from 1       lives through worlds, and names the seeds of those that break a rule
  * npm run sim -- --seed 17 --transcript      lives through one again, and prints what happens in it
+ * npm run sim -- --sessions 5 --calls 10     worlds with conversations, which are most of what happens in them
  */
 import { parseArgs } from 'node:util';
 import { judge } from './checker.ts';
@@ -69,7 +70,8 @@ function tell({ seed, violations }: Broken, most: number): void {
     console.log(`seed ${seed}: rule ${rule} is broken at ${when}: ${what}`);
   }
   if (violations.length > most) console.log(`seed ${seed}: and ${violations.length - most} more`);
-  console.log(`  npm run sim -- --seed ${seed} --transcript`);
+  const options = Object.entries(world).map(([name, count]) => `--${name} ${count}`);
+  console.log(`  npm run sim -- --seed ${seed} ${options.join(' ')} --transcript`);
 }
 
 function integer(option: string, text: string): number {

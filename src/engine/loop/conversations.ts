@@ -106,8 +106,9 @@ export function createConversations(shared: Shared): Conversations {
         );
       const beyond = request.agent && agentBeyond(caller, request.agent);
       if (beyond !== undefined) return refused('not_permitted', beyond);
-      const config =
-        existing === undefined ? configOf(key.tenant, request.agentId, request.agent) : accepted(undefined);
+      // One that is not in the journal yet may never be: then this request is the one that creates it.
+      const isRecorded = existing !== undefined && existing.session.sequence > 0;
+      const config = isRecorded ? accepted(undefined) : configOf(key.tenant, request.agentId, request.agent);
       if (!config.ok) return config;
       const head = { kind: 'session', name: request.agentId, subject: caller.subject } as const;
       const runner = existing ?? sessions.live(key) ?? sessions.fresh(key, head);

@@ -33,6 +33,8 @@ export function checkTurns(
     const queue: string[] = [];
     let running = '';
     let last = 0;
+    if (records[1]?.event.kind.case !== 'agentUpdated' || records[1].index !== records[0]?.index)
+      report('6.1', `${sessionId}: was created without its configuration`, records[0]?.time);
     records.forEach(({ event, time, index }, place) => {
       const where = `${sessionId}: event ${event.sequence}`;
       if (event.sequence !== place + 1) report('7.4', `${where} at place ${place + 1}`, time);

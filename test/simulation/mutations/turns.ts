@@ -166,6 +166,13 @@ export const TURNS: readonly Mutation[] = [
     ],
   },
   mutation(
+    '6.1',
+    'forgets the configuration of a session whose first append failed',
+    'src/engine/loop/conversations.ts',
+    'existing !== undefined && existing.session.sequence > 0;',
+    'existing !== undefined;',
+  ),
+  mutation(
     '4.10',
     'leaves the calls of a cancelled turn to themselves',
     'src/core/loop/turn.ts',

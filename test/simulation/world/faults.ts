@@ -70,16 +70,29 @@ export const MOMENTS = [
   'engine listens',
 ] as const;
 
-export type Moment = (typeof MOMENTS)[number];
+/** In worlds with conversations as well. */
+export const TURN_MOMENTS = [
+  'model asked',
+  'model said',
+  'decision asked',
+  'decision said',
+  'turn accepted',
+  'resumed',
+  'watch begun',
+] as const;
+
+export type Moment = (typeof MOMENTS)[number] | (typeof TURN_MOMENTS)[number];
 
 /** A moment that does not come is not waited for longer. */
 export const MOMENT_PATIENCE_MS = 4_000;
 
-export function planFaults(dice: Dice, count: number, until: Millis): Fault[] {
+/** @param talks there are conversations: faults strike at their moments too */
+export function planFaults(dice: Dice, count: number, until: Millis, talks: boolean): Fault[] {
+  const moments: readonly Moment[] = talks ? [...MOMENTS, ...TURN_MOMENTS] : MOMENTS;
   return Array.from({ length: count }, () => ({
     kind: dice.weighted(FAULT_WEIGHTS),
     from: dice.between(0, until),
-    moment: dice.chance(0.2) ? 'at once' : dice.chance(0.15) ? 'appending' : dice.pick(MOMENTS),
+    moment: dice.chance(0.2) ? 'at once' : dice.chance(0.15) ? 'appending' : dice.pick(moments),
     stepsAfter: dice.chance(0.7) ? dice.int(0, 4) : dice.int(0, 40),
   }));
 }
@@ -98,6 +111,20 @@ export function momentOf(fact: Observed): Moment | undefined {
       return 'stream ended';
     case 'asked':
       return 'asked';
+    case 'model_asked':
+      return 'model asked';
+    case 'model_said':
+      return 'model said';
+    case 'decision_asked':
+      return 'decision asked';
+    case 'decision_said':
+      return 'decision said';
+    case 'turn_accepted':
+      return 'turn accepted';
+    case 'resumed':
+      return 'resumed';
+    case 'watch_begun':
+      return 'watch begun';
     case 'engine_started':
       return 'engine started';
     case 'engine_listens':

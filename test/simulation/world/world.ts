@@ -113,7 +113,7 @@ export async function live({
     fleet,
   });
   const intents = planWorkload(dice.fork('workload'), { calls, until: CALLS_UNTIL_MS });
-  const plannedFaults = planFaults(dice.fork('faults'), faults, FAULTS_UNTIL_MS);
+  const plannedFaults = planFaults(dice.fork('faults'), faults, FAULTS_UNTIL_MS, sessions > 0);
 
   const clients = createClients({ scheduler, dice: dice.fork('clients'), history, engine: listening });
   const talks = planTalks(dice.fork('talks'), { sessions, until: CALLS_UNTIL_MS });
