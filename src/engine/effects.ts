@@ -37,7 +37,7 @@ export function createEffects(shared: Shared, loop: ConversationEffects): Effect
     const reservation =
       workers.reserve(tenant, call.name, sessionId, lastWorker(call)) ?? loop.reserveBound(runner, call);
     if (reservation === undefined) return false;
-    const placement = placementOf(reservation, call, options);
+    const placement = placementOf(reservation, call, options, runner.session);
     const failure = tooLarge(reservation, call, placement);
     if (failure !== undefined) {
       workers.release(reservation.leaseToken);

@@ -6,17 +6,28 @@ import type { Call } from '../core/call.ts';
 import type { Placement } from '../core/command.ts';
 import { failure } from '../core/failure.ts';
 import { DISPATCH_OVERHEAD_BYTES } from '../core/limits.ts';
+import type { Session } from '../core/session.ts';
 import type { Definition } from '../schema/definition.ts';
 import type { Schemas } from '../schema/schemas.ts';
 import { inputFailure } from './dispatch.ts';
 import type { EngineOptions } from './engine.ts';
+import { type ArgumentTerms, argumentTerms, PLAIN_TERMS } from './loop/argument-terms.ts';
 import type { Reservation } from './ports.ts';
 import { termsOf } from './terms.ts';
 
-/** Checks a call's arguments under a definition; repair only where the tool asks for it (1.7). */
-export function checkInput(schemas: Schemas, definition: Definition | undefined, text: string): ToolInput {
-  const repair = definition?.tool.argumentRepair === ArgumentRepair.BOUNDED;
-  return schemas.checkArguments(definition, text, { repair, stoppedForLength: false });
+/** Checks a call's arguments under a definition; repair only where the tool, or else the agent, asks for it (1.7). */
+export function checkInput(
+  schemas: Schemas,
+  definition: Definition | undefined,
+  text: string,
+  { repair, stoppedForLength, nullForAbsent }: ArgumentTerms = PLAIN_TERMS,
+): ToolInput {
+  const own = definition?.tool.argumentRepair ?? ArgumentRepair.UNSPECIFIED;
+  return schemas.checkArguments(definition, text, {
+    repair: own === ArgumentRepair.UNSPECIFIED ? repair : own === ArgumentRepair.BOUNDED,
+    stoppedForLength,
+    nullForAbsent,
+  });
 }
 
 /**
@@ -25,13 +36,17 @@ export function checkInput(schemas: Schemas, definition: Definition | undefined,
  */
 export function placementOf(
   reservation: Reservation,
-  call: Pick<Call, 'name' | 'arguments' | 'toolDigest'> & { readonly ownTerms?: OwnTerms | undefined },
+  call: Pick<Call, 'callId' | 'name' | 'arguments' | 'toolDigest'> & {
+    readonly ownTerms?: OwnTerms | undefined;
+  },
   { schemas, policies }: Pick<EngineOptions, 'schemas' | 'policies'>,
+  session: Session | undefined,
 ): Placement {
   const { leaseToken, instanceId, streamNumber, workerName, definition } = reservation;
   const placed = { leaseToken, instanceId, streamNumber, workerName };
   if (definition.digest === call.toolDigest) return { ...placed, recheck: undefined };
-  const input = checkInput(schemas, definition, call.arguments);
+  const terms = session === undefined ? PLAIN_TERMS : argumentTerms(session, call);
+  const input = checkInput(schemas, definition, call.arguments, terms);
   const recheck = {
     toolDigest: definition.digest,
     input,

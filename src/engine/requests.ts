@@ -84,7 +84,7 @@ export function createRequests(shared: Shared): Calls['request'] {
     const refusedInput = command.requireValidInput && command.inputFailure !== undefined;
     const needsWorker = command.unservable === undefined && !refusedInput;
     const reservation = needsWorker ? workers.reserve(key.tenant, name, key.sessionId) : undefined;
-    const placement = reservation && placementOf(reservation, command, options);
+    const placement = reservation && placementOf(reservation, command, options, undefined);
     const unservable = command.unservable ?? (placement && tooLarge(reservation, command, placement));
     runner.send({ ...command, unservable, placement }, (outcome) => {
       const call = outcome.ok ? outcome.value.session.calls.get(callId) : undefined;

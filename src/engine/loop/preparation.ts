@@ -1,18 +1,12 @@
 import { create } from '@bufbuild/protobuf';
 import type { AgentConfig } from '../../../gen/spindle/v1/agent_pb.ts';
 import { ContentSchema, ToolResultSchema } from '../../../gen/spindle/v1/result_pb.ts';
-import {
-  ArgumentRepair,
-  ExecutionMode,
-  ToolHandler,
-  type ToolInput,
-  ToolInputSchema,
-} from '../../../gen/spindle/v1/tool_pb.ts';
+import { ExecutionMode, ToolHandler, ToolInputSchema } from '../../../gen/spindle/v1/tool_pb.ts';
 import type { PreparedCall } from '../../core/command.ts';
 import { failure } from '../../core/failure.ts';
 import { MAX_SUBAGENT_DEPTH } from '../../core/limits.ts';
 import type { PlannedCall, Turn } from '../../core/loop/conversation.ts';
-import { argumentsIn, writesNullForAbsent } from '../../core/loop/messages.ts';
+import { argumentsIn } from '../../core/loop/messages.ts';
 import { CALL_TOOL, SUBMIT_RESULT, TOOL_SEARCH } from '../../core/loop/reserved.ts';
 import { nearestNames } from '../../core/nearest-names.ts';
 import { isSafeToRepeat } from '../../core/policy.ts';
@@ -20,11 +14,12 @@ import type { Definition } from '../../schema/definition.ts';
 import { memberText } from '../../schema/member.ts';
 import { inputFailure } from '../dispatch.ts';
 import type { Shared } from '../engine.ts';
-import { placementOf, tooLarge } from '../placement.ts';
+import { checkInput, placementOf, tooLarge } from '../placement.ts';
 import { unknownTool } from '../request.ts';
 import type { SessionRunner } from '../session-runner.ts';
 import { requiresValidInput } from '../terms.ts';
 import { approval, wantsApproval } from './approval.ts';
+import { type ArgumentTerms, argumentTerms } from './argument-terms.ts';
 import type { ToolBox } from './assembly.ts';
 import { bare, barred } from './bare-call.ts';
 import { callPolicy } from './call-policy.ts';
@@ -36,10 +31,7 @@ interface Draft {
   readonly planned: PlannedCall;
   /** As the model wrote them. */
   readonly text: string;
-  /** Its response stopped for length within it, perhaps (1.8). */
-  readonly cut: boolean;
-  /** The model was told to write null for what it leaves out (2.6). */
-  readonly nullForAbsent: boolean;
+  readonly terms: ArgumentTerms;
 }
 
 /** Finds the tool of each call that a decision started, and checks its arguments (4.11, 6.7, 6.8). */
@@ -70,11 +62,10 @@ export function createPreparation(
       if (!known.has(definition.tool.name)) known.set(definition.tool.name, definition);
     }
     const drafts = planned.map(
-      (call, index): Draft => ({
+      (call): Draft => ({
         planned: call,
         text: argumentsIn(conversation.messages, call.messageId, call.callId),
-        cut: turn.cutShort && index === planned.length - 1,
-        nullForAbsent: writesNullForAbsent(conversation.messages, call.messageId, call.callId),
+        terms: argumentTerms(runner.session, call),
       }),
     );
     const context: Context = {
@@ -105,7 +96,7 @@ export function createPreparation(
     if (isBarred) return barred(planned);
     if (definition === undefined) return unknown(planned, context);
     if (definition.tool.handler === ToolHandler.ENGINE) return own(draft, definition, context);
-    return found(planned, definition, text, draft, context);
+    return found(planned, definition, text, draft.terms, context);
   };
 
   /** A call of a tool that the agent has. */
@@ -113,13 +104,13 @@ export function createPreparation(
     planned: PlannedCall,
     definition: Definition,
     text: string,
-    written: Pick<Draft, 'cut' | 'nullForAbsent'>,
+    terms: ArgumentTerms,
     context: Context,
     wrapped = false,
   ): PreparedCall => {
     const { tool } = definition;
     const { agent } = context;
-    const input = check(definition, text, written, agent);
+    const input = checkInput(schemas, definition, text, terms);
     const handler = tool.handler === ToolHandler.UNSPECIFIED ? ToolHandler.WORKER : tool.handler;
     const call: PreparedCall = {
       callId: planned.callId,
@@ -148,21 +139,6 @@ export function createPreparation(
     return wantsApproval(agent?.approval, tool) ? { ...call, approval: approval(call, text) } : call;
   };
 
-  const check = (
-    definition: Definition,
-    text: string,
-    { cut, nullForAbsent }: Pick<Draft, 'cut' | 'nullForAbsent'>,
-    agent: AgentConfig | undefined,
-  ): ToolInput => {
-    const own = definition.tool.argumentRepair;
-    const wanted = own === ArgumentRepair.UNSPECIFIED ? agent?.argumentRepair : own;
-    return schemas.checkArguments(definition, text, {
-      repair: wanted === ArgumentRepair.BOUNDED,
-      stoppedForLength: cut,
-      nullForAbsent,
-    });
-  };
-
   /** A subagent that a decision starts in its own words: nothing declares it, and nothing has to be checked. */
   const subagent = ({ planned }: Draft, context: Context): PreparedCall => ({
     ...bare(planned, create(ToolInputSchema, { status: { case: 'valid', value: {} } })),
@@ -184,7 +160,7 @@ export function createPreparation(
   /** The engine's own tools answer at once, or become the call that they name (6.8, 6.12). */
   const own = (draft: Draft, definition: Definition, context: Context): PreparedCall => {
     const { planned, text } = draft;
-    const input = check(definition, text, draft, context.agent);
+    const input = checkInput(schemas, definition, text, draft.terms);
     const { tool } = definition;
     const call: PreparedCall = {
       ...bare(planned, input),
@@ -210,7 +186,7 @@ export function createPreparation(
           planned,
           target,
           memberText(value, 'arguments') ?? '',
-          { ...draft, nullForAbsent: false },
+          { ...draft.terms, nullForAbsent: false },
           context,
           true,
         );
@@ -230,8 +206,14 @@ export function createPreparation(
     const text = call.arguments ?? argumentsOf(runner, call.callId);
     const reservation = workers.reserve(tenant, call.name, sessionId);
     if (reservation === undefined) return call;
-    const asked = { name: call.name, arguments: text, toolDigest: call.toolDigest, input: call.input };
-    const placement = placementOf(reservation, asked, options);
+    const asked = {
+      callId: call.callId,
+      name: call.name,
+      arguments: text,
+      toolDigest: call.toolDigest,
+      input: call.input,
+    };
+    const placement = placementOf(reservation, asked, options, runner.session);
     const error = tooLarge(reservation, asked, placement);
     if (error === undefined) return { ...call, placement };
     workers.release(reservation.leaseToken);
