@@ -305,8 +305,15 @@ export class SessionRunner implements Sleeper {
 
   /** Does an effect once more: it could not be done when it was owed first. */
   again(name: string): void {
+    if (this.#dropped) return;
     this.#performed.delete(name);
     this.#perform();
+  }
+
+  /** The same a little later: there was no room for what the effect has to store, and there may be (7.4). */
+  againLater(name: string): void {
+    const { clock } = this.#options;
+    clock.alarm(clock.now() + JOURNAL_RETRY_MS, () => this.again(name));
   }
 
   /** Sets the alarm to the next clock that runs out. */

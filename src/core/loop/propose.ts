@@ -70,6 +70,8 @@ function afterModel(session: Session, end: ModelCallFinished): Decision {
   const turn = session.conversation?.turn;
   const message = messageOfModelCall(end);
   if (message === undefined) return create(DecisionSchema);
+  // An earlier trigger has ended the turn meanwhile: nothing starts any more.
+  if (turn?.finishing !== undefined) return create(DecisionSchema, { messages: [message] });
   const calls = callsIn(message);
   if (calls.length > 0) {
     return create(DecisionSchema, {

@@ -13,6 +13,7 @@ import { mergePolicies } from '../../core/policy.ts';
 import type { Session } from '../../core/session.ts';
 import type { Definition } from '../../schema/definition.ts';
 import type { Shared } from '../engine.ts';
+import { hasNoRoom } from '../journal-fault.ts';
 import type { SessionRunner } from '../session-runner.ts';
 import { assemble, type ToolBox } from './assembly.ts';
 import { foundNames } from './tool-search.ts';
@@ -176,6 +177,10 @@ export function createIterations(shared: Shared): Iterations {
           })
           .catch((error: unknown) => {
             const refusal = refuse(error);
+            if (hasNoRoom(error)) {
+              runner.againLater(name);
+              return;
+            }
             if (refusal === undefined) observer.report('error', 'assembly_failed', { error: String(error) });
             const message = refusal?.message ?? 'the tools of the iteration could not be assembled';
             const unservable = failure('internal', message, { retryable: true });

@@ -14,6 +14,7 @@ import type { Definition } from '../../schema/definition.ts';
 import { memberText } from '../../schema/member.ts';
 import { inputFailure } from '../dispatch.ts';
 import type { Shared } from '../engine.ts';
+import { hasNoRoom } from '../journal-fault.ts';
 import { checkInput, placementOf, tooLarge } from '../placement.ts';
 import { unknownTool } from '../request.ts';
 import type { SessionRunner } from '../session-runner.ts';
@@ -227,6 +228,10 @@ export function createPreparation(
       (calls) => calls && request(runner, calls),
       (error: unknown) => {
         const refusal = refuse(error);
+        if (hasNoRoom(error)) {
+          runner.againLater(name);
+          return;
+        }
         if (refusal === undefined) observer.report('error', 'preparation_failed', { error: String(error) });
         const message = refusal?.message ?? 'the engine could not prepare the call';
         const valid = create(ToolInputSchema, { status: { case: 'valid', value: {} } });

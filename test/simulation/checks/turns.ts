@@ -83,6 +83,8 @@ export function checkTurns(
           cover(
             `turn ${kind.value.outcome.case === 'failed' ? kind.value.outcome.value.code : kind.value.outcome.case}`,
           );
+          if (kind.value.outcome.case === 'failed' && kind.value.outcome.value.code === 'internal')
+            report('4.8', `${where}: turn ${turnId} fails within the engine`, time);
           if (running === turnId) running = '';
           else {
             cover('queued turn cancelled');

@@ -172,6 +172,26 @@ export const TURNS: readonly Mutation[] = [
     'existing !== undefined && existing.session.sequence > 0;',
     'existing !== undefined;',
   ),
+  {
+    ...mutation(
+      '6.1',
+      'starts the calls of a response though the turn is done',
+      PROPOSE,
+      'if (turn?.finishing !== undefined) return create(DecisionSchema, { messages: [message] });',
+      '',
+    ),
+    rarity: 8,
+  },
+  {
+    ...mutation(
+      '7.4',
+      'fails a turn whose tools find no room on the disk for a while',
+      'src/engine/loop/iterations.ts',
+      'if (hasNoRoom(error)) {',
+      'if (hasNoRoom(undefined)) {',
+    ),
+    rarity: 8,
+  },
   mutation(
     '4.10',
     'leaves the calls of a cancelled turn to themselves',
