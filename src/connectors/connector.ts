@@ -1,3 +1,4 @@
+import { CONNECTOR_INSTANCE_PREFIX } from '../core/connector-instance.ts';
 import { CONNECTOR_IN_FLIGHT, CONNECTOR_REFRESH_MS, MAX_MESSAGE_BYTES } from '../core/limits.ts';
 import { leaseTokenOf } from '../core/session.ts';
 import type {
@@ -14,7 +15,6 @@ import type { Definition } from '../schema/definition.ts';
 import type { Schemas } from '../schema/schemas.ts';
 import { type Connection, createConnection, type Link } from './connection.ts';
 import type { CredentialStore } from './credential-store.ts';
-import { CONNECTOR_INSTANCE_PREFIX } from './joined-workers.ts';
 import { offersOf, type Withheld } from './offers.ts';
 import type { ConnectorOptions } from './options.ts';
 import { type PinStore, type Pins, pinsOf } from './pins.ts';

@@ -1,3 +1,4 @@
+import { isConnectorInstance } from '../core/connector-instance.ts';
 import type { ExpectedLease, Workers } from '../engine/ports.ts';
 
 /** What connectors do of the port Workers: they decide nothing, and an answer of theirs is never sent again. */
@@ -10,13 +11,6 @@ export interface ConnectorWorkers
   offers(tenant: string, toolName: string): boolean;
   /** Whether a call of a connector holds this lease. */
   holds(leaseToken: string): boolean;
-}
-
-/** Connectors have instances without a tilde; that of a connected worker always has one (workers/instance.ts). */
-export const CONNECTOR_INSTANCE_PREFIX = 'connector/';
-
-export function isConnectorInstance(instanceId: string): boolean {
-  return instanceId.startsWith(CONNECTOR_INSTANCE_PREFIX) && !instanceId.includes('~');
 }
 
 export interface JoinedWorkersOptions {

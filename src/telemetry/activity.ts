@@ -120,8 +120,10 @@ export interface AttemptActivity extends Lasting {
   readonly isDeclared: boolean;
   /** 1 for the first of its call. */
   readonly attempt: number;
-  /** The worker that had it last. */
+  /** The worker that had it last, or the connector. */
   workerName: string;
+  /** An MCP server has it, by way of a connector. */
+  isConnector: boolean;
 }
 
 /** A request for a call that was refused: no call came of it, but somebody waited for one. */

@@ -2,6 +2,7 @@ import type { SessionEvent, ToolCallFinished, ToolCallRequested } from '../../ge
 import type { Failure } from '../../gen/spindle/v1/result_pb.ts';
 import { ToolHandler } from '../../gen/spindle/v1/tool_pb.ts';
 import { activityName, type TraceOrigin } from '../core/activity.ts';
+import { isConnectorInstance } from '../core/connector-instance.ts';
 import { MAX_MOMENTS } from '../core/limits.ts';
 import { type Instant, millisOf } from '../core/time.ts';
 import { type ActivityEnd, type AttemptActivity, addMoment, type CallActivity } from './activity.ts';
@@ -75,7 +76,7 @@ export type CallEnded = (activity: CallActivity | AttemptActivity) => void;
 /** Takes an event of the call; true once the call has ended. */
 export function advanceCall(
   call: OpenCall,
-  kind: SessionEvent['kind'],
+  { kind, journal }: Pick<SessionEvent, 'kind' | 'journal'>,
   at: Instant,
   ended: CallEnded,
 ): boolean {
@@ -88,6 +89,7 @@ export function advanceCall(
       if (input !== undefined) activity.input = input;
       if (call.attempt?.attempt !== attempt) call.attempt = openAttempt(activity, attempt, at);
       call.attempt.workerName = workerName;
+      call.attempt.isConnector = isConnectorInstance(journal?.workerInstanceId ?? '');
       return false;
     }
     case 'toolCallRequeued': {
@@ -159,6 +161,7 @@ function openAttempt(call: CallActivity, attempt: number, at: Instant): AttemptA
     isDeclared: call.isDeclared,
     attempt,
     workerName: '',
+    isConnector: false,
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * The names of attributes and metrics. Those of `gen_ai.` and `error.` are of OpenTelemetry's conventions for
+ * The names of attributes and metrics. Those of `gen_ai.`, `mcp.` and `error.` are of OpenTelemetry's conventions for
  * generative AI, version 0.1.0, which are in development and may still change:
  * https://github.com/open-telemetry/semantic-conventions-genai/tree/v0.1.0/docs/gen-ai
  * What they lack is under `spindle.` (8.3).
@@ -22,6 +22,8 @@ export const INPUT_TOKENS = 'gen_ai.usage.input_tokens';
 export const OUTPUT_TOKENS = 'gen_ai.usage.output_tokens';
 export const CACHED_INPUT_TOKENS = 'gen_ai.usage.cache_read.input_tokens';
 export const REASONING_TOKENS = 'gen_ai.usage.reasoning.output_tokens';
+/** Of a request to an MCP server: the conventions name its span after it. */
+export const MCP_METHOD_NAME = 'mcp.method.name';
 export const ERROR_TYPE = 'error.type';
 
 export const TENANT = 'spindle.tenant';

@@ -55,7 +55,7 @@ export class SessionActivities {
         return;
       default:
         if (this.#direct !== undefined) {
-          if (advanceCall(this.#direct, kind, at, ended)) this.#direct = undefined;
+          if (advanceCall(this.#direct, event, at, ended)) this.#direct = undefined;
         } else this.#advance(event, at, ended);
     }
   }
@@ -110,11 +110,12 @@ export class SessionActivities {
     holdBack(this.#calls.values(), at);
   }
 
-  #advance({ kind, turnId }: SessionEvent, at: Instant, ended: (activity: Activity) => void): void {
+  #advance(event: SessionEvent, at: Instant, ended: (activity: Activity) => void): void {
+    const { kind, turnId } = event;
     const turn = this.#turns?.get(turnId);
     const call = this.#calls?.get(callIdOf(kind));
     if (call !== undefined) {
-      if (!advanceCall(call, kind, at, ended)) return;
+      if (!advanceCall(call, event, at, ended)) return;
       this.#calls?.delete(call.activity.callId);
       if (turn !== undefined) callOfTurnEnded(turn, at);
       holdBack(this.#calls?.values() ?? [], at);

@@ -47,7 +47,13 @@ export function spanOf(activity: Activity, content: ContentRecorder | undefined)
       // Its own outcome, unlike the call's, is worth saying only where the status does not.
       if (end !== undefined && (end.kind === 'cancelled' || end.kind === 'denied'))
         attributes[names.TOOL_OUTCOME] = end.kind;
-      return { name: named('dispatch', activity.toolName), kind: SpanKind.CLIENT, attributes, failed };
+      if (activity.isConnector) attributes[names.MCP_METHOD_NAME] = MCP_CALL;
+      return {
+        name: named(activity.isConnector ? MCP_CALL : 'dispatch', activity.toolName),
+        kind: SpanKind.CLIENT,
+        attributes,
+        failed,
+      };
     case 'refusal':
       attributes[names.OPERATION_NAME] = 'execute_tool';
       attributes[names.TOOL_NAME] = capped(activity.toolName);
@@ -58,6 +64,9 @@ export function spanOf(activity: Activity, content: ContentRecorder | undefined)
       return unreachable(activity);
   }
 }
+
+/** What a connector asks of its server in an attempt. */
+const MCP_CALL = 'tools/call';
 
 function describeAgent(attributes: Attributes, { agentId, sessionId }: AgentPlace): void {
   if (agentId === '') return;

@@ -10,7 +10,7 @@ export async function spansOf(receiver: Receiver, callId: string) {
   const [call, ...more] = spans.filter(isCall);
   if (call === undefined || more.length > 0) throw new Error('a call has one span');
   const attempts = spans
-    .filter(({ name }) => name.startsWith('dispatch'))
+    .filter(({ attributes }) => 'spindle.attempt.number' in attributes)
     .sort(
       (a, b) =>
         Number(a.attributes['spindle.attempt.number']) - Number(b.attributes['spindle.attempt.number']),

@@ -26,8 +26,7 @@ export function requestHistory(session: Session): RepairedHistory {
   }
   const { messages: repaired, repairs } = repairHistory(inCallOrder(messages), outcomes);
   const away = modelCallOf(session)?.toolsUnavailable ?? [];
-  const system = [conversation?.agent?.system ?? '', ...away].filter((text) => text !== '').join('\n\n');
-  return { messages: withInstructions(repaired, system), repairs };
+  return { messages: withInstructions(repaired, conversation?.agent?.system ?? '', away), repairs };
 }
 
 function notStarted(name: string): Failure {
@@ -57,8 +56,17 @@ function inCallOrder(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   return sorted;
 }
 
-/** Instructions that a conversation brings itself stay where they are. */
-function withInstructions(messages: readonly ChatMessage[], system: string): readonly ChatMessage[] {
-  if (system === '' || messages[0]?.role === Role.SYSTEM) return messages;
-  return [create(ChatMessageSchema, { ...textMessage(Role.SYSTEM, system), id: 'system' }), ...messages];
+/** Instructions that a conversation brings itself stay where they are. What is away is told in either (6.15). */
+function withInstructions(
+  messages: readonly ChatMessage[],
+  system: string,
+  away: readonly string[],
+): readonly ChatMessage[] {
+  const [first, ...others] = messages;
+  const texts = (first?.role === Role.SYSTEM ? away : [system, ...away]).filter((text) => text !== '');
+  if (texts.length === 0) return messages;
+  const told = textMessage(Role.SYSTEM, texts.join('\n\n'));
+  if (first?.role === Role.SYSTEM)
+    return [create(ChatMessageSchema, { ...first, parts: [...first.parts, ...told.parts] }), ...others];
+  return [create(ChatMessageSchema, { ...told, id: 'system' }), ...messages];
 }

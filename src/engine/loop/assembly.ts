@@ -95,7 +95,9 @@ async function addConnector(
     return;
   }
   if (listed.kind === 'failed') {
-    box.unavailable.push(`The tools of ${connectorId} are not available at the moment: ${listed.reason}`);
+    box.unavailable.push(`The tools of ${connectorId} are not available at the moment.`);
+    // The reason may be in the server's words, which must not get among a model's instructions.
+    box.leftOut.push(`The tools of ${connectorId} are not available: ${listed.reason}`);
     return;
   }
   for (const tool of listed.tools) {
