@@ -68,14 +68,12 @@ export const DURABILITY: readonly Mutation[] = [
     const watchers = this.#watchers;
     this.#watchers = [];
     for (const watcher of watchers) watcher.lost(refusal);
-  }
-}`,
+    const followers`,
     `    const watchers = this.#watchers;
     this.#watchers = [];
     for (const { reply } of waiting) reply({ ok: false, refusal });
     for (const watcher of watchers) watcher.lost(refusal);
-  }
-}`,
+    const followers`,
   ),
   mutation(
     '5.7',

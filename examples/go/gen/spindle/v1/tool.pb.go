@@ -33,6 +33,10 @@ const (
 	ToolHandler_TOOL_HANDLER_CLIENT ToolHandler = 2
 	// The engine itself, over a connector.
 	ToolHandler_TOOL_HANDLER_CONNECTOR ToolHandler = 3
+	// Another agent, in a child session.
+	ToolHandler_TOOL_HANDLER_SUBAGENT ToolHandler = 4
+	// The engine itself: tool_search, call_tool and submit_result. Nobody declares such tools.
+	ToolHandler_TOOL_HANDLER_ENGINE ToolHandler = 5
 )
 
 // Enum value maps for ToolHandler.
@@ -42,12 +46,16 @@ var (
 		1: "TOOL_HANDLER_WORKER",
 		2: "TOOL_HANDLER_CLIENT",
 		3: "TOOL_HANDLER_CONNECTOR",
+		4: "TOOL_HANDLER_SUBAGENT",
+		5: "TOOL_HANDLER_ENGINE",
 	}
 	ToolHandler_value = map[string]int32{
 		"TOOL_HANDLER_UNSPECIFIED": 0,
 		"TOOL_HANDLER_WORKER":      1,
 		"TOOL_HANDLER_CLIENT":      2,
 		"TOOL_HANDLER_CONNECTOR":   3,
+		"TOOL_HANDLER_SUBAGENT":    4,
+		"TOOL_HANDLER_ENGINE":      5,
 	}
 )
 
@@ -271,8 +279,10 @@ type Tool struct {
 	EndsTurn bool `protobuf:"varint,14,opt,name=ends_turn,json=endsTurn,proto3" json:"ends_turn,omitempty"`
 	// Who deals with arguments that do not match. Unspecified means the worker.
 	InvalidInputHandling InvalidInputHandling `protobuf:"varint,15,opt,name=invalid_input_handling,json=invalidInputHandling,proto3,enum=spindle.v1.InvalidInputHandling" json:"invalid_input_handling,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// Pictures that stand for the tool, for user interfaces, as MCP defines them.
+	Icons         []*ToolIcon `protobuf:"bytes,16,rep,name=icons,proto3" json:"icons,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Tool) Reset() {
@@ -410,6 +420,86 @@ func (x *Tool) GetInvalidInputHandling() InvalidInputHandling {
 	return InvalidInputHandling_INVALID_INPUT_HANDLING_UNSPECIFIED
 }
 
+func (x *Tool) GetIcons() []*ToolIcon {
+	if x != nil {
+		return x.Icons
+	}
+	return nil
+}
+
+// A picture that stands for a tool.
+type ToolIcon struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Where it is: an https or a data URI. Nobody here fetches it.
+	Src string `protobuf:"bytes,1,opt,name=src,proto3" json:"src,omitempty"`
+	// The IANA media type.
+	MimeType string `protobuf:"bytes,2,opt,name=mime_type,json=mimeType,proto3" json:"mime_type,omitempty"`
+	// The sizes for which it is made: 48x48, or any.
+	Sizes []string `protobuf:"bytes,3,rep,name=sizes,proto3" json:"sizes,omitempty"`
+	// The background for which it is made: light or dark. Empty: either.
+	Theme         string `protobuf:"bytes,4,opt,name=theme,proto3" json:"theme,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ToolIcon) Reset() {
+	*x = ToolIcon{}
+	mi := &file_spindle_v1_tool_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ToolIcon) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ToolIcon) ProtoMessage() {}
+
+func (x *ToolIcon) ProtoReflect() protoreflect.Message {
+	mi := &file_spindle_v1_tool_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ToolIcon.ProtoReflect.Descriptor instead.
+func (*ToolIcon) Descriptor() ([]byte, []int) {
+	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ToolIcon) GetSrc() string {
+	if x != nil {
+		return x.Src
+	}
+	return ""
+}
+
+func (x *ToolIcon) GetMimeType() string {
+	if x != nil {
+		return x.MimeType
+	}
+	return ""
+}
+
+func (x *ToolIcon) GetSizes() []string {
+	if x != nil {
+		return x.Sizes
+	}
+	return nil
+}
+
+func (x *ToolIcon) GetTheme() string {
+	if x != nil {
+		return x.Theme
+	}
+	return ""
+}
+
 // Hints about a tool, as MCP defines them. They inform people and policies; they secure nothing.
 type ToolAnnotations struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -422,14 +512,16 @@ type ToolAnnotations struct {
 	// Calling again with the same arguments has no further effect.
 	Idempotent *bool `protobuf:"varint,4,opt,name=idempotent,proto3,oneof" json:"idempotent,omitempty"`
 	// The call reaches outside the deployment.
-	OpenWorld     *bool `protobuf:"varint,5,opt,name=open_world,json=openWorld,proto3,oneof" json:"open_world,omitempty"`
+	OpenWorld *bool `protobuf:"varint,5,opt,name=open_world,json=openWorld,proto3,oneof" json:"open_world,omitempty"`
+	// The hints are a connector's, and the configuration does not trust it: they make nothing safe to repeat.
+	Untrusted     bool `protobuf:"varint,6,opt,name=untrusted,proto3" json:"untrusted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ToolAnnotations) Reset() {
 	*x = ToolAnnotations{}
-	mi := &file_spindle_v1_tool_proto_msgTypes[1]
+	mi := &file_spindle_v1_tool_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +533,7 @@ func (x *ToolAnnotations) String() string {
 func (*ToolAnnotations) ProtoMessage() {}
 
 func (x *ToolAnnotations) ProtoReflect() protoreflect.Message {
-	mi := &file_spindle_v1_tool_proto_msgTypes[1]
+	mi := &file_spindle_v1_tool_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +546,7 @@ func (x *ToolAnnotations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolAnnotations.ProtoReflect.Descriptor instead.
 func (*ToolAnnotations) Descriptor() ([]byte, []int) {
-	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{1}
+	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ToolAnnotations) GetTitle() string {
@@ -492,6 +584,13 @@ func (x *ToolAnnotations) GetOpenWorld() bool {
 	return false
 }
 
+func (x *ToolAnnotations) GetUntrusted() bool {
+	if x != nil {
+		return x.Untrusted
+	}
+	return false
+}
+
 // What the engine found when it checked a call's arguments. It only checks: it converts no types and
 // adds no defaults, so the value is the text of the arguments unless a repair says otherwise.
 type ToolInput struct {
@@ -510,7 +609,7 @@ type ToolInput struct {
 
 func (x *ToolInput) Reset() {
 	*x = ToolInput{}
-	mi := &file_spindle_v1_tool_proto_msgTypes[2]
+	mi := &file_spindle_v1_tool_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -522,7 +621,7 @@ func (x *ToolInput) String() string {
 func (*ToolInput) ProtoMessage() {}
 
 func (x *ToolInput) ProtoReflect() protoreflect.Message {
-	mi := &file_spindle_v1_tool_proto_msgTypes[2]
+	mi := &file_spindle_v1_tool_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -535,7 +634,7 @@ func (x *ToolInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolInput.ProtoReflect.Descriptor instead.
 func (*ToolInput) Descriptor() ([]byte, []int) {
-	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{2}
+	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ToolInput) GetStatus() isToolInput_Status {
@@ -610,7 +709,7 @@ type ValidInput struct {
 
 func (x *ValidInput) Reset() {
 	*x = ValidInput{}
-	mi := &file_spindle_v1_tool_proto_msgTypes[3]
+	mi := &file_spindle_v1_tool_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +721,7 @@ func (x *ValidInput) String() string {
 func (*ValidInput) ProtoMessage() {}
 
 func (x *ValidInput) ProtoReflect() protoreflect.Message {
-	mi := &file_spindle_v1_tool_proto_msgTypes[3]
+	mi := &file_spindle_v1_tool_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -635,7 +734,7 @@ func (x *ValidInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidInput.ProtoReflect.Descriptor instead.
 func (*ValidInput) Descriptor() ([]byte, []int) {
-	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{3}
+	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ValidInput) GetRepairedJson() string {
@@ -667,7 +766,7 @@ type InvalidInput struct {
 
 func (x *InvalidInput) Reset() {
 	*x = InvalidInput{}
-	mi := &file_spindle_v1_tool_proto_msgTypes[4]
+	mi := &file_spindle_v1_tool_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +778,7 @@ func (x *InvalidInput) String() string {
 func (*InvalidInput) ProtoMessage() {}
 
 func (x *InvalidInput) ProtoReflect() protoreflect.Message {
-	mi := &file_spindle_v1_tool_proto_msgTypes[4]
+	mi := &file_spindle_v1_tool_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +791,7 @@ func (x *InvalidInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvalidInput.ProtoReflect.Descriptor instead.
 func (*InvalidInput) Descriptor() ([]byte, []int) {
-	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{4}
+	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *InvalidInput) GetRepairedJson() string {
@@ -727,7 +826,7 @@ type MalformedInput struct {
 
 func (x *MalformedInput) Reset() {
 	*x = MalformedInput{}
-	mi := &file_spindle_v1_tool_proto_msgTypes[5]
+	mi := &file_spindle_v1_tool_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -739,7 +838,7 @@ func (x *MalformedInput) String() string {
 func (*MalformedInput) ProtoMessage() {}
 
 func (x *MalformedInput) ProtoReflect() protoreflect.Message {
-	mi := &file_spindle_v1_tool_proto_msgTypes[5]
+	mi := &file_spindle_v1_tool_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -752,7 +851,7 @@ func (x *MalformedInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MalformedInput.ProtoReflect.Descriptor instead.
 func (*MalformedInput) Descriptor() ([]byte, []int) {
-	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{5}
+	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *MalformedInput) GetError() string {
@@ -777,7 +876,7 @@ type SchemaViolation struct {
 
 func (x *SchemaViolation) Reset() {
 	*x = SchemaViolation{}
-	mi := &file_spindle_v1_tool_proto_msgTypes[6]
+	mi := &file_spindle_v1_tool_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +888,7 @@ func (x *SchemaViolation) String() string {
 func (*SchemaViolation) ProtoMessage() {}
 
 func (x *SchemaViolation) ProtoReflect() protoreflect.Message {
-	mi := &file_spindle_v1_tool_proto_msgTypes[6]
+	mi := &file_spindle_v1_tool_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +901,7 @@ func (x *SchemaViolation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchemaViolation.ProtoReflect.Descriptor instead.
 func (*SchemaViolation) Descriptor() ([]byte, []int) {
-	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{6}
+	return file_spindle_v1_tool_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SchemaViolation) GetInstancePath() string {
@@ -831,7 +930,7 @@ var File_spindle_v1_tool_proto protoreflect.FileDescriptor
 const file_spindle_v1_tool_proto_rawDesc = "" +
 	"\n" +
 	"\x15spindle/v1/tool.proto\x12\n" +
-	"spindle.v1\x1a\x16spindle/v1/retry.proto\"\xda\x05\n" +
+	"spindle.v1\x1a\x16spindle/v1/retry.proto\"\x86\x06\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12*\n" +
@@ -848,8 +947,14 @@ const file_spindle_v1_tool_proto_rawDesc = "" +
 	"\x05retry\x18\f \x01(\v2\x17.spindle.v1.RetryPolicyR\x05retry\x12C\n" +
 	"\x0fargument_repair\x18\r \x01(\x0e2\x1a.spindle.v1.ArgumentRepairR\x0eargumentRepair\x12\x1b\n" +
 	"\tends_turn\x18\x0e \x01(\bR\bendsTurn\x12V\n" +
-	"\x16invalid_input_handling\x18\x0f \x01(\x0e2 .spindle.v1.InvalidInputHandlingR\x14invalidInputHandlingB\x10\n" +
-	"\x0e_defer_loading\"\xf5\x01\n" +
+	"\x16invalid_input_handling\x18\x0f \x01(\x0e2 .spindle.v1.InvalidInputHandlingR\x14invalidInputHandling\x12*\n" +
+	"\x05icons\x18\x10 \x03(\v2\x14.spindle.v1.ToolIconR\x05iconsB\x10\n" +
+	"\x0e_defer_loading\"e\n" +
+	"\bToolIcon\x12\x10\n" +
+	"\x03src\x18\x01 \x01(\tR\x03src\x12\x1b\n" +
+	"\tmime_type\x18\x02 \x01(\tR\bmimeType\x12\x14\n" +
+	"\x05sizes\x18\x03 \x03(\tR\x05sizes\x12\x14\n" +
+	"\x05theme\x18\x04 \x01(\tR\x05theme\"\x93\x02\n" +
 	"\x0fToolAnnotations\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12 \n" +
 	"\tread_only\x18\x02 \x01(\bH\x00R\breadOnly\x88\x01\x01\x12%\n" +
@@ -858,7 +963,8 @@ const file_spindle_v1_tool_proto_rawDesc = "" +
 	"idempotent\x18\x04 \x01(\bH\x02R\n" +
 	"idempotent\x88\x01\x01\x12\"\n" +
 	"\n" +
-	"open_world\x18\x05 \x01(\bH\x03R\topenWorld\x88\x01\x01B\f\n" +
+	"open_world\x18\x05 \x01(\bH\x03R\topenWorld\x88\x01\x01\x12\x1c\n" +
+	"\tuntrusted\x18\x06 \x01(\bR\tuntrustedB\f\n" +
 	"\n" +
 	"_read_onlyB\x0e\n" +
 	"\f_destructiveB\r\n" +
@@ -886,12 +992,14 @@ const file_spindle_v1_tool_proto_rawDesc = "" +
 	"\x0fSchemaViolation\x12#\n" +
 	"\rinstance_path\x18\x01 \x01(\tR\finstancePath\x12\x18\n" +
 	"\akeyword\x18\x02 \x01(\tR\akeyword\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage*y\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage*\xad\x01\n" +
 	"\vToolHandler\x12\x1c\n" +
 	"\x18TOOL_HANDLER_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13TOOL_HANDLER_WORKER\x10\x01\x12\x17\n" +
 	"\x13TOOL_HANDLER_CLIENT\x10\x02\x12\x1a\n" +
-	"\x16TOOL_HANDLER_CONNECTOR\x10\x03*k\n" +
+	"\x16TOOL_HANDLER_CONNECTOR\x10\x03\x12\x19\n" +
+	"\x15TOOL_HANDLER_SUBAGENT\x10\x04\x12\x17\n" +
+	"\x13TOOL_HANDLER_ENGINE\x10\x05*k\n" +
 	"\rExecutionMode\x12\x1e\n" +
 	"\x1aEXECUTION_MODE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17EXECUTION_MODE_PARALLEL\x10\x01\x12\x1d\n" +
@@ -920,37 +1028,39 @@ func file_spindle_v1_tool_proto_rawDescGZIP() []byte {
 }
 
 var file_spindle_v1_tool_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_spindle_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_spindle_v1_tool_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_spindle_v1_tool_proto_goTypes = []any{
 	(ToolHandler)(0),          // 0: spindle.v1.ToolHandler
 	(ExecutionMode)(0),        // 1: spindle.v1.ExecutionMode
 	(ArgumentRepair)(0),       // 2: spindle.v1.ArgumentRepair
 	(InvalidInputHandling)(0), // 3: spindle.v1.InvalidInputHandling
 	(*Tool)(nil),              // 4: spindle.v1.Tool
-	(*ToolAnnotations)(nil),   // 5: spindle.v1.ToolAnnotations
-	(*ToolInput)(nil),         // 6: spindle.v1.ToolInput
-	(*ValidInput)(nil),        // 7: spindle.v1.ValidInput
-	(*InvalidInput)(nil),      // 8: spindle.v1.InvalidInput
-	(*MalformedInput)(nil),    // 9: spindle.v1.MalformedInput
-	(*SchemaViolation)(nil),   // 10: spindle.v1.SchemaViolation
-	(*RetryPolicy)(nil),       // 11: spindle.v1.RetryPolicy
+	(*ToolIcon)(nil),          // 5: spindle.v1.ToolIcon
+	(*ToolAnnotations)(nil),   // 6: spindle.v1.ToolAnnotations
+	(*ToolInput)(nil),         // 7: spindle.v1.ToolInput
+	(*ValidInput)(nil),        // 8: spindle.v1.ValidInput
+	(*InvalidInput)(nil),      // 9: spindle.v1.InvalidInput
+	(*MalformedInput)(nil),    // 10: spindle.v1.MalformedInput
+	(*SchemaViolation)(nil),   // 11: spindle.v1.SchemaViolation
+	(*RetryPolicy)(nil),       // 12: spindle.v1.RetryPolicy
 }
 var file_spindle_v1_tool_proto_depIdxs = []int32{
 	0,  // 0: spindle.v1.Tool.handler:type_name -> spindle.v1.ToolHandler
 	1,  // 1: spindle.v1.Tool.execution_mode:type_name -> spindle.v1.ExecutionMode
-	5,  // 2: spindle.v1.Tool.annotations:type_name -> spindle.v1.ToolAnnotations
-	11, // 3: spindle.v1.Tool.retry:type_name -> spindle.v1.RetryPolicy
+	6,  // 2: spindle.v1.Tool.annotations:type_name -> spindle.v1.ToolAnnotations
+	12, // 3: spindle.v1.Tool.retry:type_name -> spindle.v1.RetryPolicy
 	2,  // 4: spindle.v1.Tool.argument_repair:type_name -> spindle.v1.ArgumentRepair
 	3,  // 5: spindle.v1.Tool.invalid_input_handling:type_name -> spindle.v1.InvalidInputHandling
-	7,  // 6: spindle.v1.ToolInput.valid:type_name -> spindle.v1.ValidInput
-	8,  // 7: spindle.v1.ToolInput.invalid:type_name -> spindle.v1.InvalidInput
-	9,  // 8: spindle.v1.ToolInput.malformed:type_name -> spindle.v1.MalformedInput
-	10, // 9: spindle.v1.InvalidInput.violations:type_name -> spindle.v1.SchemaViolation
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	5,  // 6: spindle.v1.Tool.icons:type_name -> spindle.v1.ToolIcon
+	8,  // 7: spindle.v1.ToolInput.valid:type_name -> spindle.v1.ValidInput
+	9,  // 8: spindle.v1.ToolInput.invalid:type_name -> spindle.v1.InvalidInput
+	10, // 9: spindle.v1.ToolInput.malformed:type_name -> spindle.v1.MalformedInput
+	11, // 10: spindle.v1.InvalidInput.violations:type_name -> spindle.v1.SchemaViolation
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_spindle_v1_tool_proto_init() }
@@ -960,21 +1070,21 @@ func file_spindle_v1_tool_proto_init() {
 	}
 	file_spindle_v1_retry_proto_init()
 	file_spindle_v1_tool_proto_msgTypes[0].OneofWrappers = []any{}
-	file_spindle_v1_tool_proto_msgTypes[1].OneofWrappers = []any{}
-	file_spindle_v1_tool_proto_msgTypes[2].OneofWrappers = []any{
+	file_spindle_v1_tool_proto_msgTypes[2].OneofWrappers = []any{}
+	file_spindle_v1_tool_proto_msgTypes[3].OneofWrappers = []any{
 		(*ToolInput_Valid)(nil),
 		(*ToolInput_Invalid)(nil),
 		(*ToolInput_Malformed)(nil),
 	}
-	file_spindle_v1_tool_proto_msgTypes[3].OneofWrappers = []any{}
 	file_spindle_v1_tool_proto_msgTypes[4].OneofWrappers = []any{}
+	file_spindle_v1_tool_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_spindle_v1_tool_proto_rawDesc), len(file_spindle_v1_tool_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

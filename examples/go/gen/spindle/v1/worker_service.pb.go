@@ -148,7 +148,8 @@ const (
 	GoAwayReason_GO_AWAY_REASON_SHUTDOWN GoAwayReason = 2
 	// A newer stream of the same process took its place. Do not reconnect for it.
 	GoAwayReason_GO_AWAY_REASON_REPLACED GoAwayReason = 3
-	// The credential expired or was revoked. Reconnect with another.
+	// The credential expired or was revoked. Nothing more is dispatched; answer what runs on this stream, which
+	// the engine ends as soon as that is settled. Then reconnect with another credential.
 	GoAwayReason_GO_AWAY_REASON_CREDENTIAL_EXPIRED GoAwayReason = 4
 	// The reader is too slow. Reconnect.
 	GoAwayReason_GO_AWAY_REASON_SLOW_READER GoAwayReason = 5
