@@ -1,16 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { equals } from '@bufbuild/protobuf';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
+import { type Caller, CallerSchema } from '../../gen/spindle/v1/call_pb.ts';
 import {
   GATEWAY_IDLE_MS,
   GATEWAY_SWEEP_MS,
   MAX_GATEWAY_SESSIONS,
   MAX_MESSAGE_BYTES,
 } from '../core/limits.ts';
-import { credentialOf } from '../core/rights.ts';
 import type { Instant } from '../core/time.ts';
 import type { Clock, Observer, Random } from '../engine/ports.ts';
+import { displacedBy } from './displaced.ts';
 import { createEventStore } from './event-store.ts';
 import { type GatewaySession, openGatewaySession } from './session.ts';
 import type { ToolSource } from './tool-source.ts';
@@ -68,14 +69,12 @@ export function createHttpGateway(options: HttpGatewayOptions): HttpGateway {
     if (sessions.size > 0) disarm ??= clock.alarm(clock.now() + GATEWAY_SWEEP_MS, sweep);
   };
 
-  /** Whether there is room for one more, if need be in place of the one that has been idle for longest. */
-  const makeRoom = (): boolean => {
+  /** Whether there is room for one more of a tenant's, if need be in place of another. */
+  const makeRoom = ({ tenant }: Caller): boolean => {
     if (sessions.size < MAX_GATEWAY_SESSIONS) return true;
-    const idle = [...sessions].filter(([, { open }]) => open === 0);
-    const [oldest] = idle.sort(([, a], [, b]) => a.usedAt - b.usedAt);
-    if (oldest === undefined) return false;
-    end(oldest[0]);
-    return true;
+    const displaced = displacedBy(tenant, sessions);
+    if (displaced !== undefined) end(displaced);
+    return displaced !== undefined;
   };
 
   const open = async (caller: Caller): Promise<HttpSession> => {
@@ -120,12 +119,15 @@ export function createHttpGateway(options: HttpGatewayOptions): HttpGateway {
     async handle(request, response, caller) {
       const id = request.headers['mcp-session-id'];
       const known = typeof id === 'string' ? sessions.get(id) : undefined;
-      if (known !== undefined && isSame(known.caller, caller)) return use(known, request, response);
+      // Another credential of the same subject, or another token of its issuer, may have other rights than those by
+      // which the session was opened.
+      if (known !== undefined && equals(CallerSchema, known.caller, caller))
+        return use(known, request, response);
       // Somebody else's session is as unknown as one that does not exist (9.3); the client begins a new one.
       if (id !== undefined) return refuse(response, 404, -32_001, 'Session not found');
       if (request.method !== 'POST')
         return refuse(response, 400, -32_000, 'A session begins with a POST of the initialize request');
-      if (!makeRoom())
+      if (!makeRoom(caller))
         return refuse(
           response,
           503,
@@ -144,13 +146,6 @@ export function createHttpGateway(options: HttpGatewayOptions): HttpGateway {
       await Promise.all(ending.map(({ session }) => session.close()));
     },
   };
-}
-
-function isSame(one: Caller, other: Caller): boolean {
-  // Another credential of the same subject may have other rights than those by which the session was opened.
-  return (
-    one.tenant === other.tenant && one.subject === other.subject && credentialOf(one) === credentialOf(other)
-  );
 }
 
 function refuse(response: ServerResponse, status: number, code: number, message: string): void {
