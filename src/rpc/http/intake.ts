@@ -23,7 +23,7 @@ const ENCODING_HEADERS: Readonly<Record<string, string>> = {
 const ENVELOPE_BYTES = 5;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A request whose message has been read; its body is now an empty message in the same form. */
+/** A request whose message has been read, if its caller may come; its body is now an empty message in the same form. */
 export interface TakenRequest {
   readonly request: UniversalServerRequest;
   readonly message: Outcome<Message>;
@@ -34,10 +34,13 @@ export interface TakenRequest {
  * INTERNAL, replaces what is not UTF-8, and quotes the JSON that it could not read; here all of that is a
  * refusal, which connect then writes in the caller's protocol. Undefined where connect will turn the request
  * away without reading it.
+ *
+ * @param admits whether the caller may come. It is asked first: what a stranger sends costs no memory and no parsing.
  */
 export async function take(
   request: UniversalServerRequest,
   schema: DescMessage,
+  admits: () => Promise<boolean>,
 ): Promise<TakenRequest | undefined> {
   const form = formOf(request.header.get('content-type') ?? '');
   const { body } = request;
@@ -45,12 +48,24 @@ export async function take(
   const header = new Headers(request.header);
   const plain = (header.get(form.encodingHeader) ?? 'identity') === 'identity';
   header.delete(form.encodingHeader);
-  const message = plain ? await readMessage(body, schema, form) : COMPRESSED;
+  const message = await messageOf(() => readMessage(body, schema, form), plain, admits);
   dropDistantDeadline(header);
   // It counted the body that is replaced.
   header.delete('content-length');
   return { message, request: { ...request, header, body: chunks(emptyBody(form)) } };
 }
+
+async function messageOf(
+  read: () => Promise<Outcome<Message>>,
+  plain: boolean,
+  admits: () => Promise<boolean>,
+): Promise<Outcome<Message>> {
+  if (!(await admits())) return UNREAD;
+  return plain ? read() : COMPRESSED;
+}
+
+/** Nobody is told this: the caller hears why it may not come. */
+const UNREAD = refused('unauthenticated', 'The message of a caller who may not come is not read.');
 
 const COMPRESSED = refused(
   'not_implemented',

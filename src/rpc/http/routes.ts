@@ -7,9 +7,8 @@ import {
   type ServiceImpl,
 } from '@connectrpc/connect';
 import { MAX_MESSAGE_BYTES, MAX_TIMER_MS } from '../../core/limits.ts';
-import { type Outcome, refused } from '../../core/refusal.ts';
-import type { ClientCertificate } from '../../engine/ports.ts';
-import { openContext } from '../context.ts';
+import { accepted, type Outcome, refused } from '../../core/refusal.ts';
+import type { Context } from '../context.ts';
 import type { RequestContext } from '../handlers.ts';
 import { invoke, invokeThen, nameOf, type Serving } from '../invoke.ts';
 import type { Method, MethodOf, Service } from '../service.ts';
@@ -18,10 +17,8 @@ import { createChannel } from './channel.ts';
 
 /** The message of a request, which intake.ts has read. */
 export const messageKey = createContextKey<Outcome<Message> | undefined>(undefined);
-/** The address and port of a request's peer. */
-export const peerKey = createContextKey('unknown');
-/** The certificate of a request's peer. */
-export const certificateKey = createContextKey((): ClientCertificate | undefined => undefined);
+/** Who asks, or why it is turned away; found out before its message was read. */
+export const contextKey = createContextKey<Context | undefined>(undefined);
 
 type Unary = MethodOf<'unary'>;
 type ServerStream = MethodOf<'server_streaming'>;
@@ -76,7 +73,7 @@ function unary({ desc, handle }: Unary, serving: Serving) {
     const leave = serving.requests.add((refusal) => over.reject(connectError(refusal)));
     try {
       const answer = invoke(desc, serving.observer, async () => {
-        const request = await readRequest(call, desc, serving);
+        const request = readRequest(call);
         return request.ok ? handle(request.value.message, request.value.context) : request;
       });
       const outcome = await Promise.race([answer, over.promise]);
@@ -95,7 +92,7 @@ function serverStream({ desc, handle }: ServerStream, serving: Serving) {
     const leave = serving.requests.add((refusal) => channel.close(connectError(refusal)));
     try {
       const answer = async (): Promise<Outcome<void>> => {
-        const request = await readRequest(call, desc, serving);
+        const request = readRequest(call);
         return request.ok ? handle(request.value.message, channel.out, request.value.context) : request;
       };
       invokeThen(desc, serving.observer, answer, (outcome) =>
@@ -113,21 +110,15 @@ function whenAborted(signal: AbortSignal, then: (reason: unknown) => void): void
   else signal.addEventListener('abort', () => then(signal.reason), { once: true });
 }
 
-async function readRequest(
+function readRequest(
   call: HandlerContext,
-  desc: DescMethod,
-  serving: Serving,
-): Promise<Outcome<{ readonly message: Message; readonly context: RequestContext }>> {
-  const context = await openContext(serving, {
-    peer: call.values.get(peerKey),
-    header: (name) => call.requestHeader.get(name) ?? undefined,
-    certificate: call.values.get(certificateKey),
-    signal: call.signal,
-    method: nameOf(desc),
-  });
-  if (!context.ok) return context;
+): Outcome<{ readonly message: Message; readonly context: RequestContext }> {
+  const context = call.values.get(contextKey);
   const message = call.values.get(messageKey);
-  if (message === undefined) throw new Error('a request reached its handler without passing intake.ts');
+  if (context === undefined || message === undefined)
+    throw new Error('a request reached its handler without passing intake.ts');
+  if (!context.ok) return context;
   if (!message.ok) return message;
-  return { ok: true, value: { message: message.value, context: context.value } };
+  // connect's own signal knows of the deadline as well.
+  return accepted({ message: message.value, context: { ...context.value, signal: call.signal } });
 }

@@ -19,7 +19,8 @@ import {
   MAX_HTTP_HEADER_BYTES,
 } from '../../core/limits.ts';
 import { type Address, formatAddress, isLoopback } from '../address.ts';
-import type { Serving } from '../invoke.ts';
+import { openContext } from '../context.ts';
+import { nameOf, type Serving } from '../invoke.ts';
 import { bound, type Port } from '../port.ts';
 import type { Service } from '../service.ts';
 import { certificateBy } from './certificate-by.ts';
@@ -27,7 +28,7 @@ import { answersTo, type HostNames } from './host-guard.ts';
 import { take } from './intake.ts';
 import { MCP_PATH, serveMcp } from './mcp-route.ts';
 import { type Page, pageAt, pageFor } from './pages.ts';
-import { certificateKey, createRoutes, messageKey, peerKey } from './routes.ts';
+import { contextKey, createRoutes, messageKey } from './routes.ts';
 
 /** Serves those services that are for it by gRPC-Web, Connect and JSON, over HTTP/1.1. */
 export async function openHttpPort(
@@ -76,7 +77,7 @@ function createHttpServer(services: readonly Service[], serving: Serving, addres
     if (path === MCP_PATH && serving.mcp !== undefined)
       return serveMcp(serving.mcp, serving, request, response, hosts);
     if (route === undefined) return send(response, pageAt(request.method, path, services));
-    await serve(route, request, response);
+    await serve(route, serving, request, response);
   };
   const server = open(serving.tls, (request, response) => {
     response.once('close', () => {
@@ -139,14 +140,13 @@ function bind(server: Server, address: Address): Promise<number> {
 
 async function serve(
   route: UniversalHandler,
+  serving: Serving,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const { remoteAddress, remotePort } = request.socket;
   const peer = formatAddress({ host: remoteAddress ?? 'unknown', port: remotePort ?? 0 });
-  const values = createContextValues()
-    .set(peerKey, peer)
-    .set(certificateKey, () => certificateBy(request));
+  const values = createContextValues();
   const arrived = universalRequestFromNodeRequest(request, response, undefined, values);
   if (route.method.methodKind === 'bidi_streaming') {
     // connect would answer HTTP/1.1 with an empty 505, of which clients make "unknown". Taken for a newer
@@ -154,7 +154,17 @@ async function serve(
     const refusedByGate = await route({ ...arrived, httpVersion: '2.0' });
     return respond(refusedByGate, response);
   }
-  const taken = await take(arrived, route.method.input);
+  const taken = await take(arrived, route.method.input, async () => {
+    const context = await openContext(serving, {
+      peer,
+      header: (name) => arrived.header.get(name) ?? undefined,
+      certificate: () => certificateBy(request),
+      signal: arrived.signal,
+      method: nameOf(route.method),
+    });
+    values.set(contextKey, context);
+    return context.ok;
+  });
   if (taken === undefined) return respond(await route(arrived), response);
   values.set(messageKey, taken.message);
   return respond(await route(taken.request), response);

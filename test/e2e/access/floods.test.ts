@@ -1,7 +1,9 @@
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { MAX_MESSAGE_BYTES } from '../../../src/core/limits.ts';
 import { openEngine, type TestEngine } from '../engine.ts';
 import { method, openClient } from '../raw-client.ts';
+import { CLIENT, openGuardedEngine } from './guarded-engine.ts';
 import { attack, END_HEADERS, END_STREAM, FRAME, frame, header, requestHeaders } from './http2-frames.ts';
 
 const PATH = '/spindle.v1.ToolService/ListTools';
@@ -90,6 +92,36 @@ describe('a connection that says nothing', () => {
     await engine[Symbol.asyncDispose]();
     await Promise.all(closed);
   });
+});
+
+describe('a stranger’s request over HTTP/1.1', () => {
+  it.each([
+    ['CallTool', 'application/json', /"code":"unauthenticated"/],
+    ['CallTool', 'application/proto', /"code":"unauthenticated"/],
+    ['StreamCallTool', 'application/connect+json', /"code":"unauthenticated"/],
+    ['CallTool', 'application/grpc-web+proto', /grpc-status: 16/],
+  ])(
+    '9.1: %s as %s is refused before its message has come, which is not kept',
+    async (name, type, refusal) => {
+      await using guarded = await openGuardedEngine();
+      await guarded.token(CLIENT);
+      await using peer = await attack(guarded.engine.running.httpAddress ?? '');
+      let answer = '';
+      const refused = new Promise<void>((resolve) =>
+        peer.socket.on('data', (bytes) => {
+          answer += bytes;
+          if (refusal.test(answer)) resolve();
+        }),
+      );
+      peer.socket.write(
+        `POST /spindle.v1.ToolService/${name} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${type}\r\n` +
+          `Content-Length: ${MAX_MESSAGE_BYTES}\r\n\r\n`,
+      );
+      // What of the message comes is thrown away; the rest is not waited for.
+      peer.socket.write(Buffer.alloc(300_000, ' '));
+      await refused;
+    },
+  );
 });
 
 describe('a request over HTTP/1.1', () => {
