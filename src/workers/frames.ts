@@ -11,10 +11,12 @@ import {
   ToolsReplySchema,
   type WorkerFrame,
 } from '../../gen/spindle/v1/worker_service_pb.ts';
+import { shortened } from '../core/excerpt.ts';
 import {
   DRAIN_RECHECK_MS,
   MAX_DELTA_CHARS,
   MAX_DELTAS_PER_FRAME,
+  MAX_LABEL_CHARS,
   MAX_PAUSED_SESSIONS,
   REJECT_PAUSE_MS,
 } from '../core/limits.ts';
@@ -42,6 +44,8 @@ export interface FrameHandlerOptions {
   readonly close: (refusal: Refusal) => void;
   /** After an answer went to the engine. */
   readonly onAnswer: () => void;
+  /** Whether what the worker declared is still being stored. */
+  readonly onDeclaring: (storing: boolean) => void;
 }
 
 export function createFrameHandler({
@@ -52,6 +56,7 @@ export function createFrameHandler({
   fail,
   close,
   onAnswer,
+  onDeclaring,
 }: FrameHandlerOptions): FrameHandler {
   const { clock, observer, schemas } = registry.options;
   const { listener } = registry;
@@ -106,6 +111,17 @@ export function createFrameHandler({
 
   /** Declarations one after the other: the last one stays in force, however long storing each of them takes. */
   let declared: Promise<void> = Promise.resolve();
+  let declaring = 0;
+  const declare = (frame: SetTools): void => {
+    // A worker that declares faster than it can be stored is not read: what waits would have no bound (5.10).
+    if (++declaring === 1) onDeclaring(true);
+    declared = declared
+      .then(() => setTools(frame))
+      .catch(unstorable)
+      .then(() => {
+        if (--declaring === 0) onDeclaring(false);
+      });
+  };
 
   const setTools = async (frame: SetTools): Promise<void> => {
     if (instance.link !== link) return;
@@ -157,8 +173,12 @@ export function createFrameHandler({
       }
       case 'drain':
         // Reservations that are being recorded still go out: they are written before the reply, or come back.
+        // One that says so again and again does not fill the log.
+        if (!instance.draining) {
+          const reason = shortened(kind.value.reason, MAX_LABEL_CHARS);
+          observer.report('info', 'worker_drains', { worker: instance.workerName, reason });
+        }
         instance.draining = true;
-        observer.report('info', 'worker_drains', { worker: instance.workerName, reason: kind.value.reason });
         confirmDrain();
         // A decision that waited for it alone waits for nobody now.
         listener.available(tenant);
@@ -166,10 +186,7 @@ export function createFrameHandler({
       case 'setTools': {
         const fault = toolsFault('set_tools.tools', kind.value.tools);
         if (fault !== undefined) fail(fault);
-        else {
-          const { value } = kind;
-          declared = declared.then(() => setTools(value)).catch(unstorable);
-        }
+        else declare(kind.value);
         return;
       }
       case 'modelDelta': {

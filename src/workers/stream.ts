@@ -37,6 +37,9 @@ export interface WorkerStream {
   close(refusal?: Refusal): void;
 }
 
+/** Why a worker is not read for a while: what it said last has to be stored, or it reads too little itself. */
+type Hold = 'hello' | 'tools' | 'answers' | 'reader';
+
 /**
  * Serves one stream of a worker, from its hello to its end (section 5).
  *
@@ -61,13 +64,13 @@ export function serveStream(
   /** Frames that were written since the worker began to read too slowly. */
   let behind = 0;
   /** Why the worker is not read for a while. */
-  const holds = new Set<'hello' | 'answers' | 'reader'>();
+  const holds = new Set<Hold>();
 
-  const hold = (why: 'hello' | 'answers' | 'reader'): void => {
+  const hold = (why: Hold): void => {
     if (holds.size === 0) transport.pause();
     holds.add(why);
   };
-  const letGo = (why: 'hello' | 'answers' | 'reader'): void => {
+  const letGo = (why: Hold): void => {
     if (holds.delete(why) && holds.size === 0) transport.resume();
   };
 
@@ -195,6 +198,7 @@ export function serveStream(
       fail,
       close: refuse,
       onAnswer: holdBack,
+      onDeclaring: (storing) => (storing ? hold('tools') : letGo('tools')),
     });
     after(STREAM_AGE_MS * (0.9 + 0.2 * registry.options.random.draw()), () =>
       goAway(GoAwayReason.MAX_AGE, SHUTDOWN_GRACE_MS),
