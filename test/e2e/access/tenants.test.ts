@@ -8,7 +8,7 @@ import { ToolResultSchema } from '../../../gen/spindle/v1/result_pb.ts';
 import { SessionService } from '../../../gen/spindle/v1/session_service_pb.ts';
 import { TurnInputSchema } from '../../../gen/spindle/v1/trigger_pb.ts';
 import { GoAwayReason } from '../../../gen/spindle/v1/worker_service_pb.ts';
-import { method, type RawClient } from '../raw-client.ts';
+import { method, type RawClient, type Refused } from '../raw-client.ts';
 import { connectWorker, reconnect, textResult } from '../raw-worker.ts';
 import { endOf, SERVED_METHODS } from './every-method.ts';
 import { CLIENT, type GuardedEngine, OPERATOR, openGuardedEngine, WORKER } from './guarded-engine.ts';
@@ -157,6 +157,10 @@ describe('another tenant', () => {
         const missing = await endOf(guarded.engine.address, served, { token, request: renamed(shape) });
         const wanted = foreign.reason === 'not_permitted' ? 'PERMISSION_DENIED' : 'NOT_FOUND';
         expect([served.name, foreign.code, foreign.reason]).toEqual([served.name, wanted, missing.reason]);
+        expect([served.name, unnamed(foreign, shape)]).toEqual([
+          served.name,
+          unnamed(missing, renamed(shape)),
+        ]);
       }
     }
     // And nothing has happened to them.
@@ -167,6 +171,35 @@ describe('another tenant', () => {
     expect((await ann.call(method.listCalls, {})).calls).toHaveLength(3);
     const { tokens } = await ann.call(AccessService.method.listTokens, {});
     expect(tokens.filter(({ revokedAt }) => revokedAt !== undefined)).toEqual([]);
+  });
+
+  it('9.3: is another subject to a client as well, in the same tenant', async () => {
+    await using guarded = await openGuardedEngine({ providers: { silent: SILENT_PROVIDER } });
+    const own = await furnish(guarded, 'acme');
+    const { secret: token } = await guarded.token(CLIENT, { subject: 'bob' });
+    // What is stored is the tenant's: whoever knows a digest knows the content.
+    const subjects = [...requestsFor(own)].filter(([served]) => served !== method.readBlob);
+    for (const [served, shapes] of subjects) {
+      for (const shape of shapes) {
+        const foreign = await endOf(guarded.engine.address, served, { token, request: shape });
+        const missing = await endOf(guarded.engine.address, served, { token, request: renamed(shape) });
+        const wanted = foreign.reason === 'not_permitted' ? 'PERMISSION_DENIED' : 'NOT_FOUND';
+        expect([served.name, foreign.code, foreign.reason]).toEqual([served.name, wanted, missing.reason]);
+        // Both ids are of the same kind: neither the words nor the details may tell which of them is there.
+        expect([served.name, unnamed(foreign, shape)]).toEqual([
+          served.name,
+          unnamed(missing, renamed(shape)),
+        ]);
+      }
+    }
+    const bob = guarded.client(token);
+    const call = { name: 't', callId: own.callId };
+    expect((await bob.refused(method.callTool, call)).reason).toBe('call_id_conflict');
+    expect((await bob.refused(method.startCall, { call })).reason).toBe('call_id_conflict');
+    const session = { sessionId: own.sessionId, agentId: 'a', agent: { model: 'silent/m' } };
+    expect((await bob.refused(SessionService.method.createSession, session)).reason).toBe(
+      'session_id_conflict',
+    );
   });
 
   it('9.3: lists, finds and pages through nothing of it', async () => {
@@ -247,6 +280,14 @@ describe('a lying worker', () => {
     again.vanish();
   });
 });
+
+/** What a refusal says, without the ids of its request. */
+function unnamed({ message, metadata }: Refused, shape: Shape): string {
+  const ids = Object.values({ ...shape, ...(shape['turn'] as Shape | undefined) })
+    .filter((value) => typeof value === 'string')
+    .toSorted((one, other) => other.length - one.length);
+  return ids.reduce((text, id) => text.replaceAll(id, 'ID'), JSON.stringify({ message, metadata }));
+}
 
 /** The same request about ids that nobody has. */
 function renamed(shape: Shape): Shape {
