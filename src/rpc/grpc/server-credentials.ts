@@ -1,5 +1,6 @@
 import { experimental, ServerCredentials } from '@grpc/grpc-js';
 import type { Tls, TlsMaterial } from '../../access/tls.ts';
+import { HELLO_TIMEOUT_MS } from '../../core/limits.ts';
 
 type CertificateProvider = Parameters<typeof experimental.createCertificateProviderServerCredentials>[0];
 
@@ -9,7 +10,19 @@ export function serverCredentials(tls: Tls | undefined): ServerCredentials {
   const provider = providerOf(tls);
   const authority = tls.current.clientAuthority === undefined ? null : provider;
   // grpc-js 1.14 names its parameters the other way round: the first provider is asked for the server's own certificate.
-  return experimental.createCertificateProviderServerCredentials(provider, authority, false);
+  const credentials = experimental.createCertificateProviderServerCredentials(provider, authority, false);
+  boundHandshakes(credentials);
+  return credentials;
+}
+
+/**
+ * A handshake that stalls ends when a hello would have to be there, and not after Node's two minutes. grpc-js has no
+ * public way to say so; where the private one is gone, test/e2e/access/tls.test.ts fails.
+ */
+function boundHandshakes(credentials: ServerCredentials): void {
+  const options: unknown = Reflect.get(credentials, 'serverConstructorOptions');
+  if (typeof options === 'object' && options !== null)
+    Reflect.set(options, 'handshakeTimeout', HELLO_TIMEOUT_MS);
 }
 
 function providerOf(tls: Tls): CertificateProvider {

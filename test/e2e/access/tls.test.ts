@@ -1,5 +1,6 @@
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { get } from 'node:https';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -13,6 +14,7 @@ import { type Authority, createAuthority, type Signed } from '../../access/pki.t
 import { openEngine } from '../engine.ts';
 import { method, openClient } from '../raw-client.ts';
 import { connectWorker, helloOf } from '../raw-worker.ts';
+import { attack } from './http2-frames.ts';
 
 let directory: string;
 let authority: Authority;
@@ -64,6 +66,21 @@ describe('TLS', () => {
     expect(await statusOverHttp(http)).toBe(200);
     expect(await statusOverHttp(http, { ca: stranger.pem })).not.toBe(200);
     await expect(fetch(`http://${http}/`)).rejects.toThrow();
+  });
+
+  it('9.1: ends a handshake that stalls once the time for a hello is over, on both ports', async () => {
+    await using engine = await openEngine({ tls: server });
+    const hello = await clientHello();
+    await Promise.all(
+      [engine.address, engine.running.httpAddress ?? ''].map(async (address) => {
+        await using peer = await attack(address);
+        const answered = new Promise((resolve) => peer.socket.once('data', resolve));
+        peer.socket.write(hello);
+        // The engine has said its part, and hears nothing more. The runner's bound is shorter than Node's own of two minutes.
+        await answered;
+        await peer.closed;
+      }),
+    );
   });
 
   it('9.2: takes no version below 1.2', async () => {
@@ -215,6 +232,25 @@ describe('a client’s certificate', () => {
     expect(CertificatesSchema.safeParse([entry]).success).toBe(false);
   });
 });
+
+/** What a client of TLS says first. */
+function clientHello(): Promise<Buffer> {
+  return new Promise((resolve) => {
+    const listener = createServer((socket) => {
+      socket.once('data', (bytes) => {
+        socket.destroy();
+        listener.close();
+        resolve(bytes);
+      });
+    });
+    listener.listen(0, '127.0.0.1', () => {
+      const bound = listener.address();
+      const port = typeof bound === 'object' && bound !== null ? bound.port : 0;
+      const client = connect({ host: '127.0.0.1', port, ALPNProtocols: ['h2', 'http/1.1'] });
+      client.on('error', () => client.destroy());
+    });
+  });
+}
 
 /** The common name in the certificate that a port shows. */
 function nameShown(address: string): Promise<string> {
