@@ -1,5 +1,10 @@
+import { connect as http2Connect, type IncomingHttpHeaders } from 'node:http2';
 import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
+import { CallToolRequestSchema } from '../../../gen/spindle/v1/tool_service_pb.ts';
 import { MAX_MESSAGE_BYTES } from '../../../src/core/limits.ts';
 import { openEngine, type TestEngine } from '../engine.ts';
 import { method, openClient } from '../raw-client.ts';
@@ -91,6 +96,41 @@ describe('a connection that says nothing', () => {
     const closed = sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve)));
     await engine[Symbol.asyncDispose]();
     await Promise.all(closed);
+  });
+});
+
+describe('a compressed message', () => {
+  it.each([
+    ['that is no bomb', 100_000, String(status.UNAUTHENTICATED)],
+    ['that decompresses to more than a message may have', 200_000_000, String(status.RESOURCE_EXHAUSTED)],
+  ])('3.4, 9.1: %s is not decompressed beyond the bound', async (_what, size, code) => {
+    await using guarded = await openGuardedEngine();
+    await guarded.token(CLIENT);
+    const session = http2Connect(`http://${guarded.engine.address}`);
+    const request = session.request({
+      ':method': 'POST',
+      ':path': '/spindle.v1.ToolService/CallTool',
+      'content-type': 'application/grpc',
+      'grpc-encoding': 'gzip',
+      te: 'trailers',
+    });
+    const compressed = gzipSync(
+      toBinary(CallToolRequestSchema, create(CallToolRequestSchema, { arguments: ' '.repeat(size) })),
+    );
+    const envelope = Buffer.alloc(5);
+    envelope.writeUInt8(1, 0);
+    envelope.writeUInt32BE(compressed.length, 1);
+    request.end(Buffer.concat([envelope, compressed]));
+    request.resume();
+    const told = await new Promise<unknown>((resolve) => {
+      const look = (headers: IncomingHttpHeaders): void => {
+        if (headers['grpc-status'] !== undefined) resolve(headers['grpc-status']);
+      };
+      request.on('response', look);
+      request.on('trailers', look);
+    });
+    session.destroy();
+    expect(told).toBe(code);
   });
 });
 

@@ -121,7 +121,7 @@ describe('a session of the MCP gateway', () => {
     expect((await said(engine.url, await sign('*', '2h'), session, PING)).status).toBe(200);
   });
 
-  it('9.2: ends its streams and its waits with its credential, and no call', async () => {
+  it('9.2: ends what it waits for with its credential, and no call', async () => {
     const guarded = await guardedEngine();
     const { url } = guarded.engine;
     const { id, secret } = await guarded.token(CLIENT, { subject: 'ann' });
