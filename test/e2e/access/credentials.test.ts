@@ -24,6 +24,20 @@ async function reasonOverHttp({ engine }: GuardedEngine, path: string, token?: s
   return { status: answer.status, text };
 }
 
+/** The same by gRPC-Web, for methods of every kind; gives the status of gRPC. */
+async function statusOverWeb({ engine }: GuardedEngine, path: string, token?: string) {
+  const answer = await fetch(`${engine.url}/${path}`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/grpc-web+proto',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+    body: new Uint8Array(5),
+  });
+  const text = await answer.text();
+  return answer.headers.get('grpc-status') ?? /grpc-status: *(\d+)/.exec(text)?.[1];
+}
+
 describe('who is nobody', () => {
   it('9.1, 9.2: is refused by every method of the gRPC port, whatever is presented', async () => {
     await using guarded = await openGuardedEngine();
@@ -43,12 +57,22 @@ describe('who is nobody', () => {
     }
   });
 
-  it('9.1, 9.2: is refused by every method of the HTTP port', async () => {
+  it('9.1, 9.2: is refused by every method of the HTTP port, whatever is presented', async () => {
     await using guarded = await openGuardedEngine();
-    await guarded.token(CLIENT);
-    for (const served of SERVED_METHODS.filter(({ methodKind }) => methodKind === 'unary')) {
-      const { status, text } = await reasonOverHttp(guarded, `${served.parent.typeName}/${served.name}`);
-      expect([served.name, status, JSON.parse(text).code]).toEqual([served.name, 401, 'unauthenticated']);
+    const revoked = await guarded.token(OPERATOR);
+    await guarded.admin.call(AccessService.method.revokeToken, { tokenId: revoked.id });
+    const wrong = `${revoked.secret.slice(0, -1)}${revoked.secret.endsWith('A') ? 'B' : 'A'}`;
+    // Streams in both directions are for the gRPC port.
+    const reachable = SERVED_METHODS.filter(({ methodKind }) => methodKind !== 'bidi_streaming');
+    for (const token of [undefined, wrong, 'garbage', revoked.secret]) {
+      for (const served of reachable) {
+        const path = `${served.parent.typeName}/${served.name}`;
+        if (served.methodKind === 'unary') {
+          const { status, text } = await reasonOverHttp(guarded, path, token);
+          expect([path, status, JSON.parse(text).code]).toEqual([path, 401, 'unauthenticated']);
+        }
+        expect([path, await statusOverWeb(guarded, path, token)]).toEqual([path, '16']);
+      }
     }
   });
 
