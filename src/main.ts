@@ -155,7 +155,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     const hosts: readonly string[] | 'any' =
       options.httpHosts ?? (access.asks && options.certificates === undefined ? 'any' : []);
     const closed = (['health', 'reflection'] as const).filter((name) => options[name] === false);
-    const admission = quotas && { begin: engine.askQuota, stream: quotas.stream };
+    const admission = quotas && { begin: quotas.rate, stream: quotas.stream };
     const services = [
       toolService(engine, observer),
       sessionService(engine),
