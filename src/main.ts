@@ -138,6 +138,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       workers,
       models,
       agents: agentsOf(options),
+      privilegedAgents: new Set(options.privilegedAgents),
       connectors: connectors?.connectors,
       schemas,
       observer,

@@ -85,6 +85,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   try {
     const { listen, http, journal, insecure, retry, resumeGraceMs, retainMs } = config;
     const { serverTls, certificates, jwt, limits, httpHosts, audit, reflection, health } = config;
+    const { privilegedAgents } = config;
     engine = await createEngine({
       ...(listen === undefined ? {} : { listen }),
       ...(http === undefined ? {} : { http }),
@@ -103,6 +104,7 @@ async function serve(flags: ServeFlags): Promise<void> {
       ...(jwt === undefined ? {} : { jwt }),
       ...(limits === undefined ? {} : { limits }),
       ...(httpHosts === undefined ? {} : { httpHosts }),
+      ...(privilegedAgents === undefined ? {} : { privilegedAgents }),
       ...(audit === undefined ? {} : { audit }),
       ...(reflection === undefined ? {} : { reflection }),
       ...(health === undefined ? {} : { health }),

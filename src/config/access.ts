@@ -6,6 +6,7 @@ import { flag, listOf } from './values.ts';
 const EXPECTED = {
   file: 'the path of a file',
   secret: 'a text that is not empty',
+  agents: 'ids of agents, as in ["clerk"] or clerk,support',
   hosts: 'names of hosts, as in ["spindle.example"] or spindle.example,spindle',
 };
 
@@ -13,6 +14,7 @@ const file = z.string(EXPECTED.file).min(1, EXPECTED.file);
 
 export const ACCESS_FIELDS = {
   http_hosts: listOf(EXPECTED.hosts).optional(),
+  privileged_agents: listOf(EXPECTED.agents).optional(),
   audit: flag.optional(),
   reflection: flag.optional(),
   health: flag.optional(),
@@ -32,6 +34,7 @@ export const ACCESS_FIELDS = {
 
 export const ACCESS_VARIABLES = {
   http_hosts: 'SPINDLE_HTTP_HOSTS',
+  privileged_agents: 'SPINDLE_PRIVILEGED_AGENTS',
   audit: 'SPINDLE_AUDIT',
   reflection: 'SPINDLE_REFLECTION',
   health: 'SPINDLE_HEALTH',
@@ -83,6 +86,8 @@ export function accessOf(settings: AccessFields) {
     limits: settings.limits,
     /** Names under which the HTTP port answers. */
     httpHosts: settings.http_hosts,
+    /** Agents that call their tools for whoever talks to them. */
+    privilegedAgents: settings.privileged_agents,
     /** Keep a record of who did what. */
     audit: settings.audit,
     reflection: settings.reflection,

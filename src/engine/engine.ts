@@ -54,6 +54,8 @@ export interface EngineOptions {
   readonly connectors?: Connectors | undefined;
   /** Agents of the deployment, for sessions that no worker configures. */
   readonly agents?: ReadonlyMap<string, AgentConfig> | undefined;
+  /** Agents that call their tools also for callers whose credentials do not name these (9.2). */
+  readonly privilegedAgents?: ReadonlySet<string> | undefined;
   /** Makes spans and metrics of what is recorded. Without it, nobody does. */
   readonly recorder?: Recorder | undefined;
   /** The deployment's layers of the policy, between the engine's own and the tool's (4.1). */
