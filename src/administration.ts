@@ -4,8 +4,11 @@
  */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { AUDIT_FOLDER } from './access/audit-files.ts';
 import { ADMINISTRATOR_FILE, administratorToken } from './access/secret.ts';
 import { openTokens, type Tokens } from './access/tokens.ts';
+import { type AuditVerdict, verifyAudit } from './access/verify-audit.ts';
+import { accepted, type Outcome, refused } from './core/refusal.ts';
 import { parseJournalUrl } from './journal/url.ts';
 import { systemClock, systemRandom } from './system.ts';
 
@@ -32,6 +35,21 @@ export async function openAdministration(journalUrl: string): Promise<Administra
   } catch (error) {
     if (!(error instanceof Error && 'kind' in error && error.kind === 'in_use')) throw error;
     return { kind: 'running', token: await keyOf(path) };
+  }
+}
+
+/** Looks at the record of who did what, whether an engine runs on the journal or not. */
+export async function verifyRecord(journalUrl: string, noted?: string): Promise<Outcome<AuditVerdict>> {
+  const parsed = parseJournalUrl(journalUrl);
+  if (!parsed.ok) return refused('invalid_request', parsed.reason);
+  if (parsed.url.kind === 'memory')
+    return refused('invalid_request', 'A journal in memory keeps no record: name a journal in a file.');
+  const directory = join(dirname(parsed.url.path), AUDIT_FOLDER);
+  try {
+    return accepted(await verifyAudit(directory, noted));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return refused('invalid_request', `The record in ${directory} cannot be read: ${why}`);
   }
 }
 

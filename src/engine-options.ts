@@ -47,6 +47,11 @@ export interface EngineOptions extends AccessSettings {
   readonly scripts?: Readonly<Record<string, string>>;
   /** Agents by their ids, for sessions that no worker configures. */
   readonly agents?: Readonly<Record<string, MessageInitShape<typeof AgentConfigSchema>>>;
+  /**
+   * Ids of agents that may call their tools for callers whose credentials name others alone, as a clerk does what a
+   * customer may not. Default: none, so that an agent never does for somebody what they may not do themselves (9.2).
+   */
+  readonly privilegedAgents?: readonly string[];
   /** MCP servers whose tools the engine calls, by their ids. */
   readonly connectors?: Readonly<Record<string, ConnectorOptions>>;
   /** Spans and metrics (8). Default: none, and their libraries are not loaded. */

@@ -15,7 +15,7 @@ import { type ConnectorOptions, connectorIdFault } from './connectors/options.ts
 import { MAX_TIMER_MS, RETAIN_MS, SHUTDOWN_GRACE_MS } from './core/limits.ts';
 import { agentFault } from './core/loop/agent-config.ts';
 import { buildEngine } from './engine/engine.ts';
-import type { Clock, Observer } from './engine/ports.ts';
+import type { Observer } from './engine/ports.ts';
 import type { EngineOptions, RunningEngine } from './engine-options.ts';
 import { type CatalogWatch, createCatalogWatch } from './gateway/catalog-watch.ts';
 import { lazyGateway } from './gateway/lazy-gateway.ts';
@@ -23,6 +23,7 @@ import { openBuiltIn } from './models/built-in.ts';
 import { createModels } from './models/models.ts';
 import { accessService } from './rpc/access-service.ts';
 import { exposureOf } from './rpc/exposure.ts';
+import { createScrapeGate } from './rpc/http/scrape-gate.ts';
 import { type Listening, listen } from './rpc/listen.ts';
 import { sessionService } from './rpc/session-service.ts';
 import { toolService } from './rpc/tool-service.ts';
@@ -34,7 +35,7 @@ import { openStore } from './store.ts';
 import { systemClock, systemRandom } from './system.ts';
 import { withCallLog } from './telemetry/call-log.ts';
 import type { LogOptions } from './telemetry/log.ts';
-import type { Telemetry, TelemetryOptions } from './telemetry/telemetry.ts';
+import type { Telemetry, TelemetryOptions, TelemetryPlace } from './telemetry/telemetry.ts';
 import { createRegistry } from './workers/registry.ts';
 import { createResumeTokens } from './workers/resume-token.ts';
 import { workersStanding } from './workers/standing.ts';
@@ -46,6 +47,8 @@ export { StartError };
 
 export const DEFAULT_LISTEN = '127.0.0.1:7433';
 export const DEFAULT_HTTP = '127.0.0.1:7434';
+/** Of tokens whose maker names none; and whose operators read the metrics. */
+const DEFAULT_TENANT = 'default';
 export const DEFAULT_JOURNAL = 'sqlite:./spindle-data/spindle.db';
 
 /**
@@ -69,10 +72,6 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   const builtIn = await openBuiltIn(options.scripts ?? {});
   if (!builtIn.ok) throw new StartError('option', builtIn.problems.join('\n'));
   const store = await openStore(journalUrl, observer, clock).catch(startErrorOf('journal'));
-  const telemetry = await openTelemetry(options.telemetry, observer, clock).catch(async (error: unknown) => {
-    await store.close();
-    return startErrorOf('address')(error);
-  });
   const { limits } = options;
   const blobs = limits === undefined ? store.blobs : limitBlobs(store.blobs, limits, clock);
   const failure = Promise.withResolvers<Error>();
@@ -108,6 +107,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
   });
   let listening: Listening | undefined;
   let access: Access | undefined;
+  let telemetry: Telemetry | undefined;
   try {
     const { tokens: tokenStore, administratorKey, auditDirectory } = store;
     const settings = {
@@ -123,12 +123,21 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       const isStored = error instanceof Error && error.name === 'JournalError';
       return startErrorOf(isStored ? 'journal' : 'option')(error);
     });
-    for (const address of [grpc, http]) {
-      if (address !== undefined) checkExposure(address, access, options.insecure ?? false, observer);
-    }
-    // Metrics are served in plain text, to whoever asks.
-    const metrics = options.telemetry?.metrics;
-    if (metrics !== undefined) checkExposure(metrics, NOBODY_ASKED, options.insecure ?? false, observer);
+    const { insecure = false, telemetry: telemetryOptions = {} } = options;
+    for (const address of [grpc, http])
+      if (address !== undefined) checkExposure(address, access, insecure, observer);
+    const { asks, tls: secured } = access;
+    const { metricsTenant = DEFAULT_TENANT, openMetrics = false } = telemetryOptions;
+    const gate = createScrapeGate({
+      ...access,
+      tenant: metricsTenant,
+      open: openMetrics,
+      checkAddress: (address) =>
+        checkExposure(address, { asks: asks && !openMetrics, tls: secured }, insecure, observer),
+    });
+    telemetry = await openTelemetry(options.telemetry, { observer, clock, gate }).catch(
+      startErrorOf('address'),
+    );
     const engine = buildEngine({
       journal: telemetry?.measured(store.journal) ?? store.journal,
       recorder: withCallLog(observer, telemetry?.recorder),
@@ -138,6 +147,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
       workers,
       models,
       agents: agentsOf(options),
+      privilegedAgents: new Set(options.privilegedAgents),
       connectors: connectors?.connectors,
       schemas,
       observer,
@@ -155,7 +165,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Running
     const hosts: readonly string[] | 'any' =
       options.httpHosts ?? (access.asks && options.certificates === undefined ? 'any' : []);
     const closed = (['health', 'reflection'] as const).filter((name) => options[name] === false);
-    const admission = quotas && { begin: engine.askQuota, stream: quotas.stream };
+    const admission = quotas && { begin: quotas.rate, stream: quotas.stream };
     const services = [
       toolService(engine, observer),
       sessionService(engine),
@@ -256,17 +266,14 @@ async function openConnectors(
 
 async function openTelemetry(
   options: TelemetryOptions | undefined,
-  observer: Observer,
-  clock: Clock,
+  place: Omit<TelemetryPlace, 'version'>,
 ): Promise<Telemetry | undefined> {
   if (options === undefined) return undefined;
   const telemetry = await import('./telemetry/telemetry.ts');
-  return telemetry.openTelemetry(options, { version: VERSION, observer, clock });
+  return telemetry.openTelemetry(options, { version: VERSION, ...place });
 }
 
 /** An address that other machines reach is for callers who prove who they are, over TLS, unless the operator wants it so (9.1). */
-const NOBODY_ASKED = { asks: false, tls: undefined };
-
 function checkExposure(
   address: string,
   { asks, tls }: Pick<Access, 'asks' | 'tls'>,

@@ -1,6 +1,7 @@
 /** Opens what an engine keeps, in memory or in a folder; SQLite and its thread are loaded only where they are used. */
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
+import { AUDIT_FOLDER } from './access/audit-files.ts';
 import { ADMINISTRATOR_FILE } from './access/secret.ts';
 import type { Blobs, Clock, Journal, Observer, TokenStore } from './engine/ports.ts';
 import { parseJournalUrl } from './journal/url.ts';
@@ -55,7 +56,7 @@ export async function openStore(url: string, observer: Observer, { now }: Clock)
     const administratorFile = join(dirname(place.path), ADMINISTRATOR_FILE);
     const administratorKey = await keptSecret(administratorFile, randomBytes(SECRET_BYTES));
     const connectors = join(dirname(place.path), 'connectors');
-    const auditDirectory = join(dirname(place.path), 'audit');
+    const auditDirectory = join(dirname(place.path), AUDIT_FOLDER);
     return closable({
       journal,
       blobs,

@@ -34,6 +34,7 @@ const EXCEPTIONS: Record<string, readonly string[]> = {
   'cli/trace.ts': ['telemetry'],
   'cli/mcp.ts': ['gateway'],
   'cli/token-access.ts': ['administration'],
+  'cli/audit-verify.ts': ['administration'],
   'cli/diagnose.ts': ['schema', 'models/provider-traits', 'models/tool-names'],
 };
 

@@ -107,6 +107,7 @@ const LimitsSchema = z
       calls_per_second: z.number(EXPECTED.rate).positive(EXPECTED.rate).optional(),
       calls_in_flight: count.optional(),
       streams: count.optional(),
+      sessions: count.optional(),
       blob_bytes_per_day: count.optional(),
     },
     { error: tableError },
@@ -114,10 +115,12 @@ const LimitsSchema = z
   .transform((table) => ({
     /** Calls and turns, with room for one second's worth at once. */
     callsPerSecond: table.calls_per_second,
-    /** Calls and sessions that have not ended. */
+    /** Direct calls, and turns, that have not ended. */
     callsInFlight: table.calls_in_flight,
     /** Open streams: of workers, of calls, of who watches. */
     streams: table.streams,
+    /** Sessions that are kept, those of subagents among them; of a credential: those of its subject. */
+    sessions: table.sessions,
     /** Bytes that go to the blob store: of results, inputs and long texts. Of tenants alone. */
     blobBytesPerDay: table.blob_bytes_per_day,
   }));
@@ -127,6 +130,7 @@ const UNLIMITED: Limits = {
   callsPerSecond: undefined,
   callsInFlight: undefined,
   streams: undefined,
+  sessions: undefined,
   blobBytesPerDay: undefined,
 };
 

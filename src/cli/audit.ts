@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { defineAuditVerify } from './audit-verify.ts';
 import { addConnectionOptions } from './connection.ts';
 import { sequenceOption } from './option-value.ts';
 import { oneLine } from './style.ts';
@@ -15,6 +16,7 @@ files, what everybody did. It holds no value of an argument, a result or a crede
 Examples:
   spindle audit --json > audit.jsonl
   spindle audit --after 1200
+  spindle audit verify
 `;
 
 export function defineAudit(command: Command): void {
@@ -24,6 +26,7 @@ export function defineAudit(command: Command): void {
     .option('--journal <url>', 'the journal of the engine, where there is no token')
     .addHelpText('after', HELP)
     .action(audit);
+  defineAuditVerify(command.command('verify'));
 }
 
 async function audit(flags: AuditFlags): Promise<void> {

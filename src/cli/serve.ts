@@ -14,6 +14,7 @@ interface ServeFlags {
   readonly retain?: string;
   readonly insecure?: boolean;
   readonly metrics?: string;
+  readonly openMetrics?: boolean;
   readonly recordContent?: boolean;
   readonly tlsCertificate?: string;
   readonly tlsKey?: string;
@@ -50,6 +51,7 @@ export function defineServe(command: Command): void {
     .option('--tls-key <file>', 'its key (PEM)')
     .option('--tls-client-authority <file>', 'ask clients for a certificate of this authority (PEM)')
     .option('--metrics <host:port|off>', 'a port with /metrics for Prometheus (default: none)')
+    .option('--open-metrics', 'answer there without asking for a credential')
     .option('--record-content', 'put arguments and results into spans, redacted and capped')
     .option('--log-level <level>', 'info, warn, error or silent (default: info)')
     .option('--shutdown-grace <duration>', 'how long a shutdown waits for running calls (default: 10s)')
@@ -85,6 +87,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   try {
     const { listen, http, journal, insecure, retry, resumeGraceMs, retainMs } = config;
     const { serverTls, certificates, jwt, limits, httpHosts, audit, reflection, health } = config;
+    const { privilegedAgents } = config;
     engine = await createEngine({
       ...(listen === undefined ? {} : { listen }),
       ...(http === undefined ? {} : { http }),
@@ -103,6 +106,7 @@ async function serve(flags: ServeFlags): Promise<void> {
       ...(jwt === undefined ? {} : { jwt }),
       ...(limits === undefined ? {} : { limits }),
       ...(httpHosts === undefined ? {} : { httpHosts }),
+      ...(privilegedAgents === undefined ? {} : { privilegedAgents }),
       ...(audit === undefined ? {} : { audit }),
       ...(reflection === undefined ? {} : { reflection }),
       ...(health === undefined ? {} : { health }),
@@ -139,9 +143,12 @@ async function serve(flags: ServeFlags): Promise<void> {
   process.exit(EXIT.ok);
 }
 
-function telemetryOf({ openTelemetry, metrics, recordContent, redact }: ReturnType<typeof configured>) {
+function telemetryOf(config: ReturnType<typeof configured>) {
+  const { openTelemetry, metrics, metricsTenant, openMetrics, recordContent, redact } = config;
   return {
     variables: openTelemetry,
+    ...(metricsTenant === undefined ? {} : { metricsTenant }),
+    ...(openMetrics === undefined ? {} : { openMetrics }),
     ...(metrics === undefined ? {} : { metrics }),
     ...(redact === undefined ? {} : { redact }),
     recordContent,

@@ -16,7 +16,7 @@ import {
 import { EXIT } from './exit-code.ts';
 
 /** Where nothing names a journal, as `spindle serve` has it. */
-const DEFAULT_JOURNAL = 'sqlite:./spindle-data/spindle.db';
+export const DEFAULT_JOURNAL = 'sqlite:./spindle-data/spindle.db';
 /** Whose a token is that is made in the file, where nothing names a tenant. */
 const DEFAULT_TENANT = 'default';
 

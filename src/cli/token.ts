@@ -26,6 +26,10 @@ running one is asked with the key that is beside the journal.
 
 Once there is a token, the engine refuses whoever has none.
 
+--agents says which agents a client talks to, and --tools what is called for it: by
+itself, and by those agents in its turns. An agent that the engine's setting
+privileged_agents names calls all of its tools, whoever talks to it.
+
 Examples:
   spindle token create --role worker --tools 'billing_*' --expires 90d
   spindle token create --role client --tenant acme --subject shop > shop.token
@@ -44,7 +48,7 @@ export function defineToken(command: Command): void {
     )
     .option('--tenant <name>', 'whose it is (default: the own tenant, or "default")')
     .option('--subject <name>', 'whose the calls and sessions are that it makes (default: its id)')
-    .option('--tools <glob...>', 'the tools that it serves or calls (default: all)')
+    .option('--tools <glob...>', 'the tools that it serves, or that it and its agents call (default: all)')
     .option('--agents <glob...>', 'the agents that it serves or talks to (default: all)')
     .option('--expires <duration>', 'how long it is good for (default: until it is revoked)', durationOption)
     .action(createToken);

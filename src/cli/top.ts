@@ -1,8 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { CommandError } from './command-error.ts';
-import { addConnectionOptions, type ConnectionFlags, configured, withClient } from './connection.ts';
-import { EXIT } from './exit-code.ts';
+import {
+  addConnectionOptions,
+  type ConnectionFlags,
+  configured,
+  configuredConnection,
+  connectOptionsOf,
+  withClient,
+} from './connection.ts';
+import { type Introduction, readMetrics } from './metrics-page.ts';
 import { countOption, durationOption } from './option-value.ts';
 import { lengthOfTime, oneLine, styled, table } from './style.ts';
 import { frameOf, type Look, type TopFrame, type TopTool } from './top-frame.ts';
@@ -15,7 +21,8 @@ interface TopFlags extends ConnectionFlags {
 
 const HELP = `
 It reads the metrics of an engine that was started with --metrics, and asks it
-which tools are served. On a terminal it goes on until Ctrl-C; elsewhere it
+which tools are served. Where callers have to prove who they are, it needs the
+token of an operator of the tenant that the engine's metrics_tenant names. On a terminal it goes on until Ctrl-C; elsewhere it
 prints one picture, or as many as --count says.
 
 Examples:
@@ -42,11 +49,12 @@ async function top(flags: TopFlags): Promise<void> {
   const { metrics = DEFAULT_METRICS } = configured({ file, flags: { metrics: flag } }, () => undefined);
   const live = process.stdout.isTTY && !json;
   const count = flags.count ?? (live ? Number.POSITIVE_INFINITY : 1);
+  const introduction = connectOptionsOf(configuredConnection(flags));
   await withClient(flags, async (client) => {
-    let before = await look(metrics);
+    let before = await look(metrics, introduction);
     for (let shown = 0; shown < count; shown++) {
       await pause(interval);
-      const after = await look(metrics);
+      const after = await look(metrics, introduction);
       const served = new Map((await client.tools()).map(({ tool, workers }) => [tool?.name ?? '', workers]));
       const frame = frameOf(before, after, served);
       before = after;
@@ -57,21 +65,8 @@ async function top(flags: TopFlags): Promise<void> {
   });
 }
 
-async function look(address: string): Promise<Look> {
-  try {
-    const response = await fetch(`http://${address}/metrics`);
-    if (!response.ok) throw new Error(`it answers with status ${response.status}`);
-    return { page: await response.text(), at: performance.now() };
-  } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : undefined;
-    const reason = cause ?? (error instanceof Error ? error.message : String(error));
-    throw new CommandError(
-      EXIT.unreachable,
-      'no_metrics',
-      `There are no metrics at http://${address}/metrics: ${reason}`,
-      `Start the engine with --metrics ${address}, or say with --metrics where they are.`,
-    );
-  }
+async function look(address: string, introduction: Introduction): Promise<Look> {
+  return { page: await readMetrics(address, introduction), at: performance.now() };
 }
 
 function drawn(frame: TopFrame, stream: NodeJS.WriteStream): string {

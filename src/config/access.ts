@@ -6,6 +6,8 @@ import { flag, listOf } from './values.ts';
 const EXPECTED = {
   file: 'the path of a file',
   secret: 'a text that is not empty',
+  tenant: 'the name of a tenant',
+  agents: 'ids of agents, as in ["clerk"] or clerk,support',
   hosts: 'names of hosts, as in ["spindle.example"] or spindle.example,spindle',
 };
 
@@ -13,6 +15,9 @@ const file = z.string(EXPECTED.file).min(1, EXPECTED.file);
 
 export const ACCESS_FIELDS = {
   http_hosts: listOf(EXPECTED.hosts).optional(),
+  metrics_tenant: z.string(EXPECTED.tenant).min(1, EXPECTED.tenant).optional(),
+  open_metrics: flag.optional(),
+  privileged_agents: listOf(EXPECTED.agents).optional(),
   audit: flag.optional(),
   reflection: flag.optional(),
   health: flag.optional(),
@@ -32,6 +37,9 @@ export const ACCESS_FIELDS = {
 
 export const ACCESS_VARIABLES = {
   http_hosts: 'SPINDLE_HTTP_HOSTS',
+  metrics_tenant: 'SPINDLE_METRICS_TENANT',
+  open_metrics: 'SPINDLE_OPEN_METRICS',
+  privileged_agents: 'SPINDLE_PRIVILEGED_AGENTS',
   audit: 'SPINDLE_AUDIT',
   reflection: 'SPINDLE_REFLECTION',
   health: 'SPINDLE_HEALTH',
@@ -83,6 +91,11 @@ export function accessOf(settings: AccessFields) {
     limits: settings.limits,
     /** Names under which the HTTP port answers. */
     httpHosts: settings.http_hosts,
+    /** Whose operators read the metrics, and whether anybody may. */
+    metricsTenant: settings.metrics_tenant,
+    openMetrics: settings.open_metrics,
+    /** Agents that call their tools for whoever talks to them. */
+    privilegedAgents: settings.privileged_agents,
     /** Keep a record of who did what. */
     audit: settings.audit,
     reflection: settings.reflection,

@@ -354,8 +354,8 @@ export const MAX_MEMORY_AUDIT_ENTRIES = 10_000;
 export const AUDIT_PAGE_ENTRIES = 500;
 /** Rates of tenants and credentials that are remembered, as long as they are not as good as new. */
 export const MAX_BUCKETS = 20_000;
-/** How old the count of a credential's calls in flight may be: they are counted over, so that none is forgotten. */
-export const IN_FLIGHT_COUNT_MS = 1_000;
+/** When to try again after the sessions that may be kept are reached: a person, or a clean-up, deletes some first. */
+export const SESSIONS_RETRY_MS = 60_000;
 /** How often a stream whose credential has ended looks whether its worker has settled what it held. */
 export const SETTLED_RECHECK_MS = 100;
 /** Certificates, and tokens of an issuer, that are remembered with whose they are; others are looked at anew. */

@@ -14,7 +14,7 @@ import { createAppends } from './appends.ts';
 import { type Calls, createCalls } from './calls.ts';
 import { createDefinitions, type Definitions } from './definitions.ts';
 import { createEffects } from './effects.ts';
-import { type AskQuota, createAskQuota } from './in-flight.ts';
+import { createInFlight } from './in-flight.ts';
 import { hasNoRoom } from './journal-fault.ts';
 import { type ConversationEffects, createConversationEffects } from './loop/conversation-effects.ts';
 import { type Conversations, createConversations } from './loop/conversations.ts';
@@ -54,6 +54,8 @@ export interface EngineOptions {
   readonly connectors?: Connectors | undefined;
   /** Agents of the deployment, for sessions that no worker configures. */
   readonly agents?: ReadonlyMap<string, AgentConfig> | undefined;
+  /** Agents that call their tools also for callers whose credentials do not name these (9.2). */
+  readonly privilegedAgents?: ReadonlySet<string> | undefined;
   /** Makes spans and metrics of what is recorded. Without it, nobody does. */
   readonly recorder?: Recorder | undefined;
   /** The deployment's layers of the policy, between the engine's own and the tool's (4.1). */
@@ -78,8 +80,6 @@ export interface Engine {
   sessionsInMemory(): number;
   /** The bytes of a blob reference's uri. Reading them may throw what `refuse` knows. */
   readBlob(caller: Caller, uri: string): Promise<Outcome<AsyncIterable<Uint8Array>>>;
-  /** Whether a caller may begin one more call or turn; counts it where it may. */
-  readonly askQuota: AskQuota;
   /** What a caller is told of a fault that it met while it read a blob; undefined for what is none. */
   readonly refuse: Refuse;
   /** Takes up every unfinished session of the journal (7.2). Before workers and clients connect. */
@@ -102,8 +102,6 @@ export interface Shared {
   readonly waiting: WaitingCalls<Waiter & { readonly runner: SessionRunner }>;
   /** Set while the engine drains, or when it failed: new requests are refused with it. */
   stopping: Refusal | undefined;
-  /** Whether a caller may make one more call or turn. */
-  readonly askQuota: AskQuota;
   /** Until then unknown names may come back (4.11). */
   namesSettledAt: Instant;
 }
@@ -147,6 +145,7 @@ export function buildEngine(options: EngineOptions): Engine {
     runner: {
       clock,
       recorder: options.recorder,
+      inFlight: createInFlight(options.quotas),
       append: createAppends(journal),
       perform: (runner, effect) => effects.perform(runner, effect),
       withdraw: (runner, name) => loop.withdraw(runner, name),
@@ -183,7 +182,6 @@ export function buildEngine(options: EngineOptions): Engine {
       return conversations;
     },
     refuse,
-    askQuota: createAskQuota(options.quotas, sessions, clock),
     definitions: createDefinitions(options.blobs, options.schemas),
     waiting: createWaitingCalls(),
     stopping: undefined,
@@ -254,8 +252,11 @@ export function buildEngine(options: EngineOptions): Engine {
         : accepted(chunks);
     },
     refuse,
-    askQuota: shared.askQuota,
     async recover() {
+      const { quotas } = options;
+      if (quotas?.limitsSessions)
+        for (const { tenant, subject, sessions: kept } of await journal.tally())
+          quotas.kept(tenant, subject, kept);
       await recoverSessions(shared, effects, loop.children, settleNames);
       retention?.start();
     },

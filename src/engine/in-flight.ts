@@ -1,48 +1,77 @@
 import type { Caller } from '../../gen/spindle/v1/call_pb.ts';
-import { IN_FLIGHT_COUNT_MS } from '../core/limits.ts';
-import type { Refusal } from '../core/refusal.ts';
-import { credentialOf } from '../core/rights.ts';
-import type { Instant } from '../core/time.ts';
-import type { Clock, Quotas } from './ports.ts';
-import type { Sessions } from './sessions.ts';
-
-/** Asks whether a caller may make one more call or turn; undefined where it may. */
-export type AskQuota = (caller: Caller) => Refusal | undefined;
+import type { Session } from '../core/session.ts';
+import type { Leave, Quotas } from './ports.ts';
+import type { SessionRunner } from './session-runner.ts';
 
 /**
- * Counts what has not ended, for limits. Of a tenant, that is what is in memory. Of a credential it is counted anew
- * once in a while, and what was begun since is added: so no count is ever left behind by a call that ended unnoticed.
+ * Counts for limits what is on record. Whoever asks for a call, a turn or a session has a place from then on until it
+ * is answered; in the same step the record's own place begins, which lasts until the log says that it has ended. So
+ * no place is counted twice or left behind, also where a promise is between.
  */
-export function createAskQuota(quotas: Quotas | undefined, sessions: Sessions, clock: Clock): AskQuota {
-  if (quotas === undefined) return () => undefined;
-  let counts = new Map<string, number>();
-  let countedAt: Instant = Number.NEGATIVE_INFINITY;
+export interface InFlight {
+  /** A session as it stands after an append, or as it was read from the journal. */
+  standing(runner: SessionRunner): void;
+  /** The first append of a session. */
+  created(runner: SessionRunner): void;
+  /** The session is not in memory any more. */
+  left(runner: SessionRunner): void;
+}
 
-  const recount = (): void => {
-    counts = new Map();
-    countedAt = clock.now();
-    for (const { key, session } of sessions.all()) {
-      for (const { caller, phase } of session.calls.values())
-        if (caller !== undefined && phase.kind !== 'finished') add({ ...caller, tenant: key.tenant });
-    }
-  };
-  const add = (caller: Caller): void => {
-    const name = nameOf(caller);
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  };
-  const ofCredential = (caller: Caller): number => {
-    if (clock.now() >= countedAt + IN_FLIGHT_COUNT_MS) recount();
-    return counts.get(nameOf(caller)) ?? 0;
-  };
-  return (caller) => {
-    const refusal = quotas.call(caller, (of) =>
-      of === 'tenant' ? sessions.count(caller.tenant) : ofCredential(caller),
-    );
-    if (refusal === undefined) add(caller);
-    return refusal;
+interface Place {
+  readonly id: string;
+  readonly leave: Leave;
+}
+
+/** Undefined where nothing is limited: then counting costs nothing. */
+export function createInFlight(quotas: Quotas | undefined): InFlight | undefined {
+  if (quotas === undefined) return undefined;
+  const places = new Map<SessionRunner, readonly Place[]>();
+  return {
+    standing(runner) {
+      const { tenant } = runner.key;
+      const before = places.get(runner) ?? NONE;
+      const running = begunIn(runner.session);
+      if (before.length === 0 && running.length === 0) return;
+      for (const { id, leave } of before) if (!running.some((begun) => begun.id === id)) leave();
+      if (running.length === 0) {
+        places.delete(runner);
+        return;
+      }
+      const after = running.map(
+        ({ id, caller }) =>
+          before.find((place) => place.id === id) ?? { id, leave: quotas.hold({ ...caller, tenant }) },
+      );
+      places.set(runner, after);
+    },
+    created({ key, head }) {
+      if (head.kind === 'session') quotas.kept(key.tenant, head.subject, 1);
+    },
+    left(runner) {
+      for (const { leave } of places.get(runner) ?? NONE) leave();
+      places.delete(runner);
+    },
   };
 }
 
-function nameOf(caller: Caller): string {
-  return `${caller.tenant} ${credentialOf(caller)} ${caller.subject}`;
+const NONE: readonly Place[] = [];
+
+interface Begun {
+  readonly id: string;
+  readonly caller: Caller;
+}
+
+/** A direct call, or turns, that have not ended. What a turn calls, subagents too, is part of the turn. */
+function begunIn({ calls, conversation }: Session): readonly Begun[] {
+  if (conversation === undefined) {
+    const begun: Begun[] = [];
+    for (const { callId, caller, phase } of calls.values())
+      if (caller !== undefined && phase.kind !== 'finished') begun.push({ id: callId, caller });
+    return begun;
+  }
+  if (conversation.ancestry.length > 0) return [];
+  const { turn, queue } = conversation;
+  const turns = turn === undefined ? queue : [turn, ...queue];
+  return turns.flatMap(({ turnId, origin: { caller } }) =>
+    caller === undefined ? [] : [{ id: turnId, caller }],
+  );
 }

@@ -109,6 +109,13 @@ export interface ListQuery {
   readonly limit: number;
 }
 
+/** The conversations of a subject. */
+export interface SessionTally {
+  readonly tenant: string;
+  readonly subject: string;
+  readonly sessions: number;
+}
+
 export interface ListPage {
   /** Newest first, by their first append. */
   readonly sessionIds: readonly string[];
@@ -154,6 +161,8 @@ export interface Journal {
   read(key: SessionKey, afterSequence: number): AsyncIterable<SessionEvent>;
   /** The sessions whose head says unfinished, oldest first. */
   unfinished(): AsyncIterable<SessionKey>;
+  /** How many conversations each subject has. It looks at every session: for the start. */
+  tally(): Promise<readonly SessionTally[]>;
   /** A cursor that was not made for this query gives the refusal `undefined`. */
   list(query: ListQuery): Promise<ListPage | undefined>;
   /**
@@ -242,16 +251,28 @@ export interface Credentials {
   authenticate(presented: Presented): Outcome<Identity> | Promise<Outcome<Identity>>;
 }
 
-/** What tenants and credentials may use. A refusal is RESOURCE_EXHAUSTED, and says when to try again. */
+/** Gives a place back that was counted, once however often it is called. */
+export type Leave = () => void;
+
+/**
+ * What tenants and credentials may use. A refusal is RESOURCE_EXHAUSTED, and says when to try again. All is counted
+ * at once, without a promise: of any number of requests at the same time, no more are let in than there is room for.
+ */
 export interface Quotas {
-  /**
-   * A call or a turn that somebody asks for.
-   *
-   * @param inFlight how many calls and sessions of the caller's tenant, or of its credential, have not ended
-   */
-  call(caller: Caller, inFlight: (of: 'tenant' | 'credential') => number): Refusal | undefined;
-  /** A stream that somebody opens; the result closes it. */
-  stream(caller: Caller): Outcome<() => void>;
+  /** A call, a turn or a session that somebody asks for, by the second; undefined where it may. */
+  rate(caller: Caller): Refusal | undefined;
+  /** A call or a turn that is about to be recorded. */
+  begin(caller: Caller): Outcome<Leave>;
+  /** One that is on record: counted as `begin` does, and never refused. */
+  hold(caller: Caller): Leave;
+  /** A stream that somebody opens. */
+  stream(caller: Caller): Outcome<Leave>;
+  /** A session that is about to be recorded. */
+  keep(caller: Caller): Outcome<Leave>;
+  /** Sessions of a subject that are on record now, or not any more. */
+  kept(tenant: string, subject: string, change: number): void;
+  /** Whether the number of kept sessions is limited for anybody. */
+  readonly limitsSessions: boolean;
 }
 
 /** Something that somebody did, or was refused. Never a value of an argument, a result or a credential (9.4). */

@@ -4,14 +4,14 @@ import { lastLease } from '../core/call.ts';
 import type { RequestCall } from '../core/command.ts';
 import { MAX_UNFINISHED_CALLS, MAX_WATCHERS } from '../core/limits.ts';
 import { nearestNames } from '../core/nearest-names.ts';
-import { type Refusal, refused } from '../core/refusal.ts';
+import { accepted, type Outcome, type Refusal, refused } from '../core/refusal.ts';
 import { namesTool } from '../core/rights.ts';
 import { directCallSession } from '../core/session.ts';
 import type { Instant } from '../core/time.ts';
 import type { Calls } from './calls.ts';
 import type { Shared } from './engine.ts';
 import { placementOf, tooLarge } from './placement.ts';
-import type { SessionKey } from './ports.ts';
+import type { Leave, SessionKey } from './ports.ts';
 import { requestCommand, requestFault } from './request.ts';
 import type { SessionRunner } from './session-runner.ts';
 import { standing } from './updates.ts';
@@ -68,16 +68,22 @@ export function createRequests(shared: Shared): Calls['request'] {
     if (fault !== undefined) return refused('invalid_request', fault).refusal;
     if (!namesTool(caller, request.name)) return notNamed(request.name);
     if (shared.stopping !== undefined) return shared.stopping;
-    const overQuota = sessions.live(key) === undefined ? shared.askQuota(caller) : undefined;
-    if (overQuota !== undefined) return overQuota;
     if (sessions.live(key) !== undefined || sessions.count(key.tenant) < MAX_UNFINISHED_CALLS)
       return undefined;
     const message = `${MAX_UNFINISHED_CALLS} calls of this tenant have not ended, which is the limit`;
     return refused('overloaded', message).refusal;
   };
 
+  /** A place for one more call, in flight from now on. */
+  const admit = (caller: Caller): Outcome<Leave> => {
+    const { quotas } = options;
+    if (quotas === undefined) return UNCOUNTED;
+    const over = quotas.rate(caller);
+    return over === undefined ? quotas.begin(caller) : { ok: false, refusal: over };
+  };
+
   /** A new call, with a worker where one is free. */
-  const start = ({ key, command, watcher }: Waiting): void => {
+  const start = ({ key, command, watcher }: Waiting, leave: Leave): void => {
     const { name, callId, caller } = command;
     const runner = sessions.fresh(key, { kind: 'call', name, subject: caller.subject });
     runner.watch(watcher);
@@ -87,6 +93,7 @@ export function createRequests(shared: Shared): Calls['request'] {
     const placement = reservation && placementOf(reservation, command, options, undefined);
     const unservable = command.unservable ?? (placement && tooLarge(reservation, command, placement));
     runner.send({ ...command, unservable, placement }, (outcome) => {
+      leave();
       const call = outcome.ok ? outcome.value.session.calls.get(callId) : undefined;
       const used = call !== undefined && lastLease(call)?.token === reservation?.leaseToken;
       if (reservation !== undefined && !used) workers.release(reservation.leaseToken);
@@ -134,10 +141,16 @@ export function createRequests(shared: Shared): Calls['request'] {
     else if (live !== undefined) {
       const waiting = { key, command: commandFor(caller, request, callId), watcher };
       join(live, waiting, () => rejoin(waiting));
-    } else start({ key, command: commandFor(caller, request, callId), watcher });
+    } else {
+      const place = admit(caller);
+      if (place.ok) start({ key, command: commandFor(caller, request, callId), watcher }, place.value);
+      else refuse({ key, command: { ...request, callId }, watcher }, place.refusal);
+    }
     return stop;
   };
 }
+
+const UNCOUNTED = accepted<Leave>(() => undefined);
 
 /** How many names an error about an unknown one suggests. */
 const NEAREST_NAMES = 3;

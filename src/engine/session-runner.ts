@@ -16,6 +16,7 @@ import { wakeup } from '../core/timers.ts';
 import { unreachable } from '../core/unreachable.ts';
 import { NOWHERE, type Sleeper } from './alarms.ts';
 import type { AppendSession } from './appends.ts';
+import type { InFlight } from './in-flight.ts';
 import type { Clock, Recorder, SessionHead, SessionKey } from './ports.ts';
 import { referencesOf } from './references.ts';
 import { updateOf } from './updates.ts';
@@ -48,6 +49,8 @@ export interface RunnerOptions {
   /** Nothing of the append was written, and a later one may be: the journal is full, say. Else undefined. */
   readonly postponed: (error: unknown) => Refusal | undefined;
   readonly recorder?: Recorder | undefined;
+  /** Counts what is on record, for limits. */
+  readonly inFlight?: InFlight | undefined;
 }
 
 interface Letter {
@@ -247,7 +250,14 @@ export class SessionRunner implements Sleeper {
     outcomes: readonly Outcome<Done>[],
   ): void {
     this.#appending = false;
+    const isNew = this.session.sequence === 0;
     this.session = session;
+    const { inFlight } = this.#options;
+    if (inFlight !== undefined) {
+      // Before those who asked are answered, who give their places back then.
+      if (isNew) inFlight.created(this);
+      inFlight.standing(this);
+    }
     this.#options.recorder?.recorded(this.key, events, session);
     if (this.#watchers.length > 0) this.#announce(events);
     for (const follower of this.#followers) follower.events(events, session);

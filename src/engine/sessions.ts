@@ -60,6 +60,7 @@ export function createSessions({ journal, recorder, runner: runnerOptions }: Ses
     const runners = tenants.get(tenant);
     if (runners?.get(sessionId) !== runner) return;
     runners.delete(sessionId);
+    runnerOptions.inFlight?.left(runner);
     recorder?.dropped?.(runner.key);
     if (runners.size === 0) tenants.delete(tenant);
   };
@@ -90,7 +91,9 @@ export function createSessions({ journal, recorder, runner: runnerOptions }: Ses
     if (runner !== undefined) return runner;
     if (loaded === undefined) return undefined;
     recorder?.replayed?.(key, loaded.events);
-    return add(key, headOf(loaded.session), loaded.session);
+    const added = add(key, headOf(loaded.session), loaded.session);
+    runnerOptions.inFlight?.standing(added);
+    return added;
   };
 
   const release = (runner: SessionRunner): void => {

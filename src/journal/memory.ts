@@ -10,6 +10,7 @@ import type {
   ListQuery,
   SessionHead,
   SessionKey,
+  SessionTally,
 } from '../engine/ports.ts';
 import { checkAppend, checkLimit, endOf } from './check-append.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
@@ -176,6 +177,21 @@ export function createMemoryJournal({
       const logs = [...tenants.values()].flatMap((tenant) => [...tenant.logs.values()].filter(isUnfinished));
       logs.sort((left, right) => left.position - right.position);
       for (const { key } of logs) yield key;
+    },
+
+    async tally() {
+      rejectWhenClosed();
+      const tallies = new Map<string, SessionTally>();
+      for (const [tenant, { logs }] of tenants) {
+        for (const { head } of logs.values()) {
+          if (head.kind !== 'session') continue;
+          const { subject } = head;
+          const name = JSON.stringify([tenant, subject]);
+          const sessions = (tallies.get(name)?.sessions ?? 0) + 1;
+          tallies.set(name, { tenant, subject, sessions });
+        }
+      }
+      return [...tallies.values()];
     },
 
     async list(query) {

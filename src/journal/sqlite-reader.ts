@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { KEYS_PER_PAGE, READ_PAGE_BYTES, SCANNED_SESSIONS } from '../core/limits.ts';
-import type { ListQuery } from '../engine/ports.ts';
+import type { ListQuery, SessionTally } from '../engine/ports.ts';
 import { eventChecksum, sessionSeed } from './checksum.ts';
 import { JournalError } from './journal-error.ts';
 import type { EventPage, IdPage, KeyPage, PageOrigin, ReadQuery } from './thread-protocol.ts';
@@ -10,6 +10,7 @@ export interface SqliteReader {
   readEvents(query: ReadQuery): EventPage;
   readUnfinished(afterPosition: number): KeyPage;
   readIds(query: ListQuery, beforePosition: number | undefined): IdPage;
+  tally(): readonly SessionTally[];
 }
 
 const NOTHING: PageOrigin = { session: 0, throughSequence: 0 };
@@ -28,6 +29,10 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
      WHERE unfinished = 1 AND id > ? ORDER BY id LIMIT ${KEYS_PER_PAGE}`,
   );
   const selectIds = prepareLists(database);
+  const selectTallies = database.prepare(
+    `SELECT tenant, subject, count(*) AS sessions FROM sessions INDEXED BY sessions_by_owner
+     WHERE kind = 'session' GROUP BY tenant, subject`,
+  );
   const scan = database.prepare(
     `SELECT id, tenant, session_id, kind, name, unfinished FROM sessions
      WHERE id < ? ORDER BY id DESC LIMIT ?`,
@@ -114,7 +119,15 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
     return { sessionIds, nextPosition: last };
   }
 
-  return { readEvents, readUnfinished, readIds };
+  function tally(): readonly SessionTally[] {
+    return selectTallies.all().map((row) => ({
+      tenant: String(row['tenant']),
+      subject: String(row['subject']),
+      sessions: Number(row['sessions']),
+    }));
+  }
+
+  return { readEvents, readUnfinished, readIds, tally };
 }
 
 /** A statement for each set of filters, each bound to an index that holds its rows in the order of the list. */

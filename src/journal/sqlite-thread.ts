@@ -86,6 +86,8 @@ function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions
         return { kind: 'events', pages: readPages(question.queries) };
       case 'unfinished':
         return { kind: 'keys', page: reader.readUnfinished(question.afterPosition) };
+      case 'tally':
+        return { kind: 'tallies', tallies: reader.tally() };
       case 'list':
         return { kind: 'ids', page: reader.readIds(question.query, question.beforePosition) };
       case 'prune':

@@ -120,6 +120,12 @@ function createJournal(path: string, thread: JournalThread): SqliteJournal {
     read,
     unfinished,
 
+    async tally() {
+      rejectWhenEnded();
+      const answer = await thread.ask({ kind: 'tally' });
+      return answer.kind === 'tallies' ? answer.tallies : misunderstood(answer);
+    },
+
     async list(query) {
       rejectWhenEnded();
       checkLimit(query.limit);

@@ -5,6 +5,7 @@ import type {
   Pruned,
   PruneQuery,
   SessionKey,
+  SessionTally,
   TokenRecord,
 } from '../engine/ports.ts';
 
@@ -35,6 +36,7 @@ export type ThreadQuestion =
   | { readonly kind: 'commit'; readonly commit: PackedCommit }
   | { readonly kind: 'read'; readonly queries: readonly ReadQuery[] }
   | { readonly kind: 'unfinished'; readonly afterPosition: number }
+  | { readonly kind: 'tally' }
   | { readonly kind: 'list'; readonly query: ListQuery; readonly beforePosition: number | undefined }
   | { readonly kind: 'prune'; readonly query: PruneQuery }
   | { readonly kind: 'unreferenced'; readonly tenant: string; readonly digests: readonly Digest[] }
@@ -102,6 +104,7 @@ export type ThreadAnswer =
   /** In the order of the queries. Those that are left out were too much for one answer. */
   | { readonly kind: 'events'; readonly pages: readonly (EventPage | ThreadError)[] }
   | { readonly kind: 'keys'; readonly page: KeyPage }
+  | { readonly kind: 'tallies'; readonly tallies: readonly SessionTally[] }
   | { readonly kind: 'ids'; readonly page: IdPage }
   | { readonly kind: 'pruned'; readonly pruned: Pruned }
   | { readonly kind: 'digests'; readonly digests: readonly Digest[] }

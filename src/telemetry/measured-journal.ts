@@ -20,6 +20,7 @@ export function measuredJournal(journal: Journal, meter: Meter, now: () => numbe
     },
     read: (key, afterSequence) => journal.read(key, afterSequence),
     unfinished: () => journal.unfinished(),
+    tally: () => journal.tally(),
     list: (query) => journal.list(query),
     prune: (query) => journal.prune(query),
     unreferenced: (tenant, digests) => journal.unreferenced(tenant, digests),

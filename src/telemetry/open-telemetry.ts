@@ -31,7 +31,7 @@ import { unreachable } from '../core/unreachable.ts';
 import type { Clock, Observer } from '../engine/ports.ts';
 import { createDiagnostics } from './diagnostics.ts';
 import { metricExporter, spanExporter } from './exporters.ts';
-import { type MetricsEndpoint, openMetricsEndpoint } from './metrics-endpoint.ts';
+import { type MetricsEndpoint, openMetricsEndpoint, type ScrapeGate } from './metrics-endpoint.ts';
 import type { SamplerSettings, TelemetrySettings } from './settings.ts';
 import type { FinishedSpan, SpansOptions } from './spans.ts';
 
@@ -51,13 +51,14 @@ export interface OpenTelemetryOptions {
   readonly version: string;
   readonly observer: Observer;
   readonly clock: Clock;
+  readonly gate: ScrapeGate;
 }
 
 const SCOPE = 'spindle';
 
 /** Rejects where the Prometheus endpoint cannot be listened on. A collector that does not answer stops nothing. */
 export async function startOpenTelemetry(options: OpenTelemetryOptions): Promise<OpenTelemetry> {
-  const { settings, version, observer, clock } = options;
+  const { settings, version, observer, clock, gate } = options;
   diag.setLogger(createDiagnostics(observer, clock.now), {
     logLevel: DiagLogLevel.WARN,
     suppressOverrideMessage: true,
@@ -90,7 +91,7 @@ export async function startOpenTelemetry(options: OpenTelemetryOptions): Promise
   }
   let endpoint: MetricsEndpoint | undefined;
   if (settings.prometheus !== undefined) {
-    endpoint = await openMetricsEndpoint(settings.prometheus);
+    endpoint = await openMetricsEndpoint(settings.prometheus, gate, observer);
     readers.push(endpoint.reader);
   }
   const meterProvider = readers.length === 0 ? undefined : new MeterProvider({ resource, readers });

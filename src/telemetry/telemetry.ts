@@ -6,6 +6,7 @@ import { createContentRecorder, REDACTED_NAMES } from './content.ts';
 import { type CallState, observeStanding } from './gauges.ts';
 import { measuredJournal } from './measured-journal.ts';
 import { createMetrics } from './metrics.ts';
+import type { ScrapeGate } from './metrics-endpoint.ts';
 import { type ActivityRecorder, createRecorder } from './recorder.ts';
 import { isWanted, telemetrySettings, type Variables } from './settings.ts';
 import { createSpans } from './spans.ts';
@@ -15,6 +16,10 @@ export interface TelemetryOptions {
   readonly variables?: Variables;
   /** HOST:PORT of an endpoint for Prometheus, with the path /metrics. Port 0 lets the system choose. */
   readonly metrics?: string;
+  /** Whose operators may read these: they are of all tenants. Default: the tenant `default`. */
+  readonly metricsTenant?: string;
+  /** Let whoever reaches the endpoint read it, though other callers have to prove who they are (9.2). Default: no. */
+  readonly openMetrics?: boolean;
   /** Arguments and results become attributes of spans, capped. Default: no (8.5). */
   readonly recordContent?: boolean;
   /** Members of JSON objects whose name holds one of these are left out of them. Default: REDACTED_NAMES. */
@@ -36,6 +41,8 @@ export interface TelemetryPlace {
   readonly version: string;
   readonly observer: Observer;
   readonly clock: Clock;
+  /** In front of the endpoint for Prometheus. */
+  readonly gate: ScrapeGate;
 }
 
 /**
@@ -44,7 +51,7 @@ export interface TelemetryPlace {
  */
 export async function openTelemetry(
   options: TelemetryOptions,
-  { version, observer, clock }: TelemetryPlace,
+  { version, observer, clock, gate }: TelemetryPlace,
 ): Promise<Telemetry | undefined> {
   const settings = telemetrySettings(options.variables ?? {}, options.metrics);
   for (const { variable, expected } of settings.ignored)
@@ -56,6 +63,7 @@ export async function openTelemetry(
     version,
     observer,
     clock,
+    gate,
   });
   const content =
     options.recordContent === true

@@ -1,8 +1,9 @@
-import { appendFile, readdir, readFile, stat } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openFileAudit } from '../../src/access/file-audit.ts';
 import { createMemoryAudit } from '../../src/access/memory-audit.ts';
+import { verifyAudit } from '../../src/access/verify-audit.ts';
 import { ANONYMOUS } from '../../src/core/rights.ts';
 import type { Audit } from '../../src/engine/ports.ts';
 import { temporaryDirectory } from '../journal/temporary-directory.ts';
@@ -107,5 +108,98 @@ describe('the record in files', () => {
     audit.record(fact('a'));
     await audit.close();
     expect(reports).toEqual(['audit_lost']);
+  });
+});
+
+describe('the chain of the record', () => {
+  /** Writes entries, three to a file, in two runs of an engine. */
+  async function chain() {
+    const { directory, open } = await world(700);
+    for (const run of [0, 1]) {
+      const audit = await open();
+      for (let index = 0; index < 6; index += 1) {
+        audit.record(fact(`${run}-${index}`));
+        // Each is written by itself, so that files end where they should.
+        await callIds(audit);
+      }
+      await audit.close();
+    }
+    const files = (await readdir(directory)).sort();
+    const change = async (name: string, edit: (lines: string[]) => string[]): Promise<void> => {
+      const path = join(directory, name);
+      await writeFile(path, edit((await readFile(path, 'utf8')).split('\n')).join('\n'));
+    };
+    return { directory, open, files, change, verify: (noted?: string) => verifyAudit(directory, noted) };
+  }
+
+  it('9.2: is whole over files and restarts, and goes on behind what a power cut tore', async () => {
+    const { directory, open, files, verify } = await chain();
+    expect(files.length).toBeGreaterThan(2);
+    const { head, ...whole } = await verify();
+    expect([whole, head]).toEqual([
+      { entries: 12, torn: 0, faults: [] },
+      expect.stringMatching(/^[0-9a-f]{64}$/),
+    ]);
+    await appendFile(join(directory, files.at(-1) ?? ''), '{"sequence":13,"at":1,"ten');
+    const audit = await open();
+    audit.record(fact('later'));
+    await audit.close();
+    expect(await verify(head)).toMatchObject({ entries: 13, torn: 1, faults: [] });
+  });
+
+  it.each<[string, (lines: string[]) => string[]]>([
+    ['changed', ([first = '', ...rest]) => [first.replace('"ok"', '"no"'), ...rest]],
+    ['removed', ([first = '', , ...rest]) => [first, ...rest]],
+    ['added', ([first = '', ...rest]) => [first, first, ...rest]],
+    ['made unreadable', ([first = '', ...rest]) => [first.slice(0, -9), ...rest]],
+    ['stripped of its place', ([first = '', ...rest]) => [first.replace(/,"previous".*\}/, '}'), ...rest]],
+    ['put elsewhere', ([first = '', second = '', ...rest]) => [second, first, ...rest]],
+  ])('9.2: shows that a line was %s, in any file', async (_what, edit) => {
+    const { files, change, verify } = await chain();
+    for (const name of files.slice(0, -1)) {
+      const { faults } = await verify();
+      await change(name, edit);
+      expect((await verify()).faults.length).toBeGreaterThan(faults.length);
+    }
+  });
+
+  it('9.2: shows that a file in between is gone, and forgives that the oldest ones are', async () => {
+    const { directory, files, verify } = await chain();
+    const { head } = await verify();
+    await rm(join(directory, files[0] ?? ''));
+    expect(await verify(head)).toMatchObject({ faults: [], head });
+    await rm(join(directory, files[2] ?? ''));
+    expect((await verify()).faults).toHaveLength(1);
+  });
+
+  it('9.2: shows that the end was cut to whoever noted it', async () => {
+    const { directory, files, verify } = await chain();
+    const { head } = await verify();
+    await rm(join(directory, files.at(-1) ?? ''));
+    expect((await verify()).faults).toEqual([]);
+    expect((await verify(head)).faults).toEqual([expect.stringContaining(head)]);
+  });
+
+  it('9.2: goes on from a record of before there was one, and holds that as well', async () => {
+    const { directory, open, verify, change, files } = await chain();
+    for (const name of files)
+      await change(name, (lines) => lines.map((line) => line.replace(/,"previous".*\}/, '}')));
+    const audit = await open();
+    audit.record(fact('chained'));
+    await audit.close();
+    expect(await verify()).toMatchObject({ entries: 13, faults: [] });
+    await change(files.at(-1) ?? '', (lines) => lines.map((line) => line.replace('"1-5"', '"x-5"')));
+    expect((await verify()).faults).toHaveLength(1);
+    expect(await readdir(directory)).toContain(files[0]);
+  });
+
+  it('9.4: holds one line for an entry, whatever ends lines elsewhere', async () => {
+    const { open, directory } = await world();
+    const audit = await open();
+    const ids = ['a\u2028b', 'c\u2029d', 'e\nf', 'g\rh', 'i\u0085j'];
+    for (const id of ids) audit.record(fact(id));
+    expect(await callIds(audit)).toEqual(ids);
+    await audit.close();
+    expect(await verifyAudit(directory)).toMatchObject({ entries: ids.length, torn: 0, faults: [] });
   });
 });

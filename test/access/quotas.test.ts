@@ -10,8 +10,6 @@ import { createManualClock } from './manual-clock.ts';
 const caller = (tenant: string, credential: string, subject = 'ann') =>
   create(CallerSchema, { tenant, subject, claims: { role: 'client', credential } });
 
-const NOTHING = () => 0;
-
 function quotas(settings: object) {
   const clock = createManualClock(0);
   return { clock, ...createQuotas(LimitSettingsSchema.parse(settings), clock) };
@@ -54,38 +52,60 @@ describe('a rate', () => {
 
 describe('limits', () => {
   it('9.3: of a tenant hold for all its credentials together, and for no other tenant', () => {
-    const { call, clock } = quotas({ tenant: { calls_per_second: 1 } });
-    expect(call(caller('acme', 'a'), NOTHING)).toBeUndefined();
-    expect(call(caller('acme', 'b'), NOTHING)).toMatchObject({
+    const { rate, clock } = quotas({ tenant: { calls_per_second: 1 } });
+    expect(rate(caller('acme', 'a'))).toBeUndefined();
+    expect(rate(caller('acme', 'b'))).toMatchObject({
       reason: 'overloaded',
       metadata: { limit: 'calls_per_second', of: 'tenant' },
       retryAfterMs: 1_000,
     });
-    expect(call(caller('other', 'c'), NOTHING)).toBeUndefined();
+    expect(rate(caller('other', 'c'))).toBeUndefined();
     clock.advance(1_000);
-    expect(call(caller('acme', 'b'), NOTHING)).toBeUndefined();
+    expect(rate(caller('acme', 'b'))).toBeUndefined();
   });
 
   it('9.3: of a credential hold for it alone; an issuer is one for each of its subjects', () => {
-    const { call } = quotas({ credential: { calls_per_second: 1 } });
+    const { rate } = quotas({ credential: { calls_per_second: 1 } });
     for (const [credential, subject] of [
       ['a', 'ann'],
       ['b', 'ann'],
       ['issuer:x', 'ann'],
       ['issuer:x', 'bob'],
     ] as const) {
-      expect(call(caller('acme', credential, subject), NOTHING)).toBeUndefined();
-      expect(call(caller('acme', credential, subject), NOTHING)?.metadata).toMatchObject({
+      expect(rate(caller('acme', credential, subject))).toBeUndefined();
+      expect(rate(caller('acme', credential, subject))?.metadata).toMatchObject({
         of: 'credential',
       });
     }
   });
 
   it('9.3: of a named tenant replace those of every tenant', () => {
-    const { call } = quotas({ tenant: { calls_in_flight: 1 }, tenants: { acme: { calls_in_flight: 5 } } });
-    expect(call(caller('acme', 'a'), () => 4)).toBeUndefined();
-    expect(call(caller('acme', 'a'), () => 5)?.metadata).toMatchObject({ limit: 'calls_in_flight' });
-    expect(call(caller('other', 'a'), () => 1)?.metadata).toMatchObject({ limit: 'calls_in_flight' });
+    const { begin } = quotas({ tenant: { calls_in_flight: 1 }, tenants: { acme: { calls_in_flight: 2 } } });
+    const begun = ['acme', 'acme', 'acme', 'other', 'other'].map((tenant) => begin(caller(tenant, 'a')).ok);
+    expect(begun).toEqual([true, true, false, true, false]);
+  });
+
+  it('9.3: a credential over a limit of its own takes nothing from its tenant', () => {
+    const { rate } = quotas({ tenant: { calls_per_second: 2 }, credential: { calls_per_second: 1 } });
+    expect(rate(caller('acme', 'a'))).toBeUndefined();
+    for (let flood = 0; flood < 100; flood += 1)
+      expect(rate(caller('acme', 'a'))?.metadata).toMatchObject({ of: 'credential' });
+    expect(rate(caller('acme', 'b'))).toBeUndefined();
+  });
+
+  it('9.3: count what is on record beside what is about to be, and refuse only that', () => {
+    const { begin, hold } = quotas({ credential: { calls_in_flight: 2 } });
+    const asked = begin(caller('acme', 'a'));
+    const leave = hold(caller('acme', 'a'));
+    if (asked.ok) asked.value();
+    const another = hold(caller('acme', 'a'));
+    const third = hold(caller('acme', 'a'));
+    expect(begin(caller('acme', 'a'))).toMatchObject({
+      refusal: { metadata: { limit: 'calls_in_flight', of: 'credential' } },
+    });
+    for (const left of [leave, leave, another]) left();
+    expect([begin(caller('acme', 'a')).ok, begin(caller('acme', 'a')).ok]).toEqual([true, false]);
+    third();
   });
 
   it('9.3: count open streams until they close, once each', () => {

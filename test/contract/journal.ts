@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SessionEventSchema } from '../../gen/spindle/v1/event_pb.ts';
 import { MAX_PAGE_SIZE, READ_PAGE_BYTES } from '../../src/core/limits.ts';
 import type { Journal, ListQuery } from '../../src/engine/ports.ts';
-import { appendOf, collect, ENDED, eventOf, keyOf, RUNNING } from './session-events.ts';
+import { appendOf, collect, ENDED, eventOf, keyOf, RESTING, RUNNING } from './session-events.ts';
 
 const ANY_SESSION: ListQuery = {
   tenant: 'acme',
@@ -227,6 +227,24 @@ export function describeJournal(name: string, open: () => Promise<Journal>): voi
         ]);
         await journal.append([appendOf(keyOf('d'), 1, 1, ENDED), appendOf(keyOf('b'), 1, 1, RUNNING)]);
         expect(await collect(journal.unfinished())).toEqual([keyOf('a'), keyOf('b'), keyOf('c', 'other')]);
+      });
+
+      it('9.3: tally counts the conversations of each subject, whatever they owe, until they are removed', async () => {
+        const session = (sessionId: string, tenant: string, subject: string) =>
+          appendOf(keyOf(sessionId, tenant), 0, 1, { ...RESTING, subject });
+        await journal.append([
+          session('a', 'acme', 'ann'),
+          session('b', 'acme', 'ann'),
+          session('c', 'acme', 'bob'),
+          session('a', 'other', 'ann'),
+          appendOf(keyOf('d'), 0, 1, { ...RESTING, unfinished: true }),
+          appendOf(keyOf('call:e'), 0, 1, ENDED),
+        ]);
+        await journal.prune({ session: keyOf('b') });
+        const tallies = (await journal.tally()).map(({ tenant, subject, sessions }) =>
+          [tenant, subject, sessions].join(' '),
+        );
+        expect(tallies.sort()).toEqual(['acme ann 2', 'acme bob 1', 'other ann 1']);
       });
 
       it('unfinished gives every one of many', async () => {

@@ -3,6 +3,7 @@ import { type Tool, ToolHandler } from '../../../gen/spindle/v1/tool_pb.ts';
 import { matchesGlob } from '../../core/globs.ts';
 import type { Turn } from '../../core/loop/conversation.ts';
 import { RESERVED_NAMES } from '../../core/loop/reserved.ts';
+import { mayUse } from '../../core/loop/turn-rights.ts';
 import type { Definition } from '../../schema/definition.ts';
 import type { Connectors, ConnectorTool, Workers } from '../ports.ts';
 import { ownTools, subagentTool } from './own-tools.ts';
@@ -40,12 +41,14 @@ export interface AssemblyPlace {
   readonly sessionId: string;
   readonly agent: AgentConfig;
   readonly turn: Turn | undefined;
+  /** The agent may call its tools for callers that may not call them themselves. */
+  readonly privileged: boolean;
 }
 
 /** Assembles the tools of an agent anew (6.3). A name that two sources claim stays with the first. */
 export async function assemble(options: AssemblyOptions, place: AssemblyPlace): Promise<ToolBox> {
-  const { agent, turn, tenant } = place;
-  const box = createBox(agent);
+  const { agent, turn, tenant, privileged } = place;
+  const box = createBox(agent, (tool) => mayUse(turn, tool, privileged));
   for (const tool of agent.tools) box.declare(options.define(tool), tool.name, 'the configuration');
   const unmatched: string[] = [];
   const catalog = agent.useTools.length === 0 ? [] : options.workers.offered(tenant);
@@ -70,10 +73,18 @@ export async function assemble(options: AssemblyOptions, place: AssemblyPlace): 
       ...box.leftOut,
       ...unmatched.map((glob) => `No tool of the catalog matches ${glob}.`),
       ...faults,
+      ...beyondRights(box.beyond.size),
     ],
     unavailable: box.unavailable,
     unmatched,
   };
+}
+
+/** How many, and not which: whoever may not call them may not see their names. */
+function beyondRights(count: number): readonly string[] {
+  if (count === 0) return [];
+  const tools = count === 1 ? '1 tool is' : `${count} tools are`;
+  return [`${tools} left out: the credential that started the turn does not name what the agent has.`];
 }
 
 function clientTools(turn: Turn | undefined): Tool[] {
@@ -120,18 +131,21 @@ interface Box {
   readonly tools: AgentTool[];
   readonly leftOut: string[];
   readonly unavailable: string[];
+  /** Names of tools that the turn's caller may not call. */
+  readonly beyond: Set<string>;
   /** A tool of the configuration, or why it cannot be used. */
   declare(defined: Definition | string, name: string, source: string): void;
   /** @param again the same tool may come a second time without being a collision: two globs match it */
   add(definition: Definition, source: string, again: boolean, deferLoading?: boolean): void;
 }
 
-function createBox(agent: AgentConfig): Box {
+function createBox(agent: AgentConfig, mayHave: (tool: Tool) => boolean): Box {
   const sources = new Map<string, { source: string; digest: string }>();
   const box: Box = {
     tools: [],
     leftOut: [],
     unavailable: [],
+    beyond: new Set(),
     declare(defined, name, source) {
       if (typeof defined === 'string') box.leftOut.push(`${name} of ${source} cannot be used: ${defined}`);
       else box.add(defined, source, false);
@@ -139,7 +153,9 @@ function createBox(agent: AgentConfig): Box {
     add(definition, source, again, deferLoading) {
       const { name, deferLoading: own } = definition.tool;
       const first = sources.get(name);
-      if (RESERVED_NAMES.has(name)) {
+      if (!mayHave(definition.tool)) {
+        box.beyond.add(name);
+      } else if (RESERVED_NAMES.has(name)) {
         box.leftOut.push(`${name} of ${source} is left out: the name is reserved for the engine's own tool.`);
       } else if (first !== undefined) {
         if (again && first.digest === definition.digest) return;

@@ -110,9 +110,11 @@ export function createConversations(shared: Shared): Conversations {
       const isRecorded = existing !== undefined && existing.session.sequence > 0;
       const config = isRecorded ? accepted(undefined) : configOf(key.tenant, request.agentId, request.agent);
       if (!config.ok) return config;
+      const place = isRecorded ? undefined : options.quotas?.keep(caller);
+      if (place?.ok === false) return place;
       const head = { kind: 'session', name: request.agentId, subject: caller.subject } as const;
       const runner = existing ?? sessions.live(key) ?? sessions.fresh(key, head);
-      const done = await send(runner, {
+      const command = {
         kind: 'create',
         at: clock.now(),
         agentId: request.agentId,
@@ -121,7 +123,8 @@ export function createConversations(shared: Shared): Conversations {
         ancestry,
         metadata: request.metadata,
         agent: config.value,
-      });
+      } as const;
+      const done = await send(runner, command, place?.value);
       // The first append conflicts where the journal knows the id already.
       if (!done.ok && done.refusal.reason === 'session_moved' && existing === undefined) {
         const known = await read(caller, sessionId);
@@ -239,7 +242,8 @@ export function createConversations(shared: Shared): Conversations {
       // Whoever comes now finds it gone, here and in the journal.
       runner.abandon(sessionNotFound(sessionId).refusal);
       sessions.drop(runner);
-      await journal.prune({ session: runner.key });
+      const { removed } = await journal.prune({ session: runner.key });
+      if (removed.length > 0) options.quotas?.kept(runner.key.tenant, runner.head.subject, -1);
       return accepted(undefined);
     },
   };

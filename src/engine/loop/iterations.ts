@@ -62,9 +62,10 @@ export function createIterations(shared: Shared): Iterations {
     const { conversation } = runner.session;
     if (conversation?.agent === undefined)
       return { tools: [], own: [], leftOut: [], unavailable: [], unmatched: [] };
-    const { agent, turn } = conversation;
+    const { agent, agentId, turn } = conversation;
     const { connectors } = options;
-    return assemble({ workers, connectors, define }, { ...runner.key, agent, turn });
+    const privileged = options.privilegedAgents?.has(agentId) ?? false;
+    return assemble({ workers, connectors, define }, { ...runner.key, agent, turn, privileged });
   };
 
   /** Stores what a model call offers, so that its calls find the same definitions after a restart (7.5). */

@@ -82,9 +82,16 @@ export function sessionNotFound(sessionId: string) {
   });
 }
 
+/** @param answered is called in the same step in which the command's events take effect, or with its refusal */
 export function send(
   runner: SessionRunner,
   command: Parameters<SessionRunner['send']>[0],
+  answered?: () => void,
 ): Promise<Outcome<Done>> {
-  return new Promise((resolve) => runner.send(command, resolve));
+  return new Promise((resolve) =>
+    runner.send(command, (outcome) => {
+      answered?.();
+      resolve(outcome);
+    }),
+  );
 }

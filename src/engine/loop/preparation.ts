@@ -4,10 +4,10 @@ import { ContentSchema, ToolResultSchema } from '../../../gen/spindle/v1/result_
 import { ExecutionMode, ToolHandler, ToolInputSchema } from '../../../gen/spindle/v1/tool_pb.ts';
 import type { PreparedCall } from '../../core/command.ts';
 import { failure } from '../../core/failure.ts';
-import { MAX_SUBAGENT_DEPTH } from '../../core/limits.ts';
 import type { PlannedCall, Turn } from '../../core/loop/conversation.ts';
 import { argumentsIn } from '../../core/loop/messages.ts';
 import { CALL_TOOL, SUBMIT_RESULT, TOOL_SEARCH } from '../../core/loop/reserved.ts';
+import { mayUse } from '../../core/loop/turn-rights.ts';
 import { nearestNames } from '../../core/nearest-names.ts';
 import { isSafeToRepeat } from '../../core/policy.ts';
 import type { Definition } from '../../schema/definition.ts';
@@ -25,6 +25,7 @@ import type { ToolBox } from './assembly.ts';
 import { bare, barred } from './bare-call.ts';
 import { callPolicy } from './call-policy.ts';
 import type { Iterations } from './iterations.ts';
+import { subagentFault } from './subagent-fault.ts';
 import { toolSearch } from './tool-search.ts';
 
 /** A call on its way to its request. */
@@ -53,7 +54,11 @@ export function createPreparation(
     const turn = conversation?.turn;
     if (conversation === undefined || turn === undefined) return [];
     const box = await iterations.toolBox(runner);
-    const offered = await iterations.offered(runner.key.tenant, turn.toolSetDigest);
+    const privileged = options.privilegedAgents?.has(conversation.agentId) ?? false;
+    const offered = (await iterations.offered(runner.key.tenant, turn.toolSetDigest)).filter(({ tool }) =>
+      // The engine may have been started anew with fewer privileges since.
+      mayUse(turn, tool, privileged),
+    );
     const isOffered = new Map(offered.map(({ tool }) => [tool.name, tool.handler !== ToolHandler.ENGINE]));
     if (planned.some(({ name, spawn }) => spawn === undefined && isOffered.get(name) !== true) && waits(box))
       return undefined;
@@ -73,6 +78,7 @@ export function createPreparation(
       runner,
       agent: conversation.agent,
       depth: conversation.ancestry.length,
+      turn,
       known,
       box,
       only: isRestricted(turn) ? new Set(offered.map(({ tool }) => tool.name)) : undefined,
@@ -135,8 +141,8 @@ export function createPreparation(
       approval: undefined,
       placement: undefined,
     };
-    if (handler === ToolHandler.SUBAGENT && context.depth >= MAX_SUBAGENT_DEPTH)
-      return { ...call, outcome: TOO_DEEP };
+    const fault = handler === ToolHandler.SUBAGENT ? subagentFault(tool.name, context) : undefined;
+    if (fault !== undefined) return { ...call, outcome: fault };
     return wantsApproval(agent?.approval, tool) ? { ...call, approval: approval(call, text) } : call;
   };
 
@@ -150,7 +156,7 @@ export function createPreparation(
       call: undefined,
     }),
     handler: ToolHandler.SUBAGENT,
-    outcome: context.depth >= MAX_SUBAGENT_DEPTH ? TOO_DEEP : undefined,
+    outcome: subagentFault(planned.name, context),
   });
 
   const unknown = (planned: PlannedCall, { known }: Context, name = planned.name): PreparedCall => ({
@@ -260,6 +266,7 @@ interface Context {
   readonly agent: AgentConfig | undefined;
   /** Parent sessions. */
   readonly depth: number;
+  readonly turn: Turn;
   readonly known: ReadonlyMap<string, Definition>;
   readonly box: ToolBox;
   /** Set where the model was to have these tools alone: what else it calls does not run (6.4). */
@@ -271,13 +278,6 @@ function isRestricted({ nextModelCall: { withoutTools, toolNames } }: Turn): boo
 }
 
 const NEAREST_NAMES = 3;
-
-const TOO_DEEP = {
-  error: failure(
-    'refused',
-    `Agents may start agents ${MAX_SUBAGENT_DEPTH} levels deep, and no deeper. Do it without another agent.`,
-  ),
-};
 
 function submitted(valueJson: string) {
   const content = create(ContentSchema, {

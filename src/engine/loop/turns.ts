@@ -107,16 +107,22 @@ export function createTurns(shared: Shared, opening: Pick<Opening, 'open'>): Con
         runner.session.conversation?.turn?.turnId ?? turnOfResults(conversation, request.turnId);
       const turnId = rest === undefined ? running : request.turnId === '' ? random.token() : request.turnId;
       const afterSequence = runner.session.sequence;
-      const done = await send(runner, {
+      const message = await stored(rest, tenant);
+      const isNew = rest !== undefined && runner.session.conversation?.turns.has(turnId) !== true;
+      // A subagent's turn is part of its parent's, and was let in with it.
+      const place = isNew && conversation.ancestry.length === 0 ? options.quotas?.begin(caller) : undefined;
+      if (place?.ok === false) return place;
+      const command = {
         kind: 'start_turn',
         at: clock.now(),
         turnId: rest === undefined ? `results of ${random.token()}` : turnId,
-        input: await stored(rest, tenant),
+        input: message,
         task,
         queue: request.queue,
         origin: { caller, traceContext },
         settlements: ends.value,
-      });
+      } as const;
+      const done = await send(runner, command, place?.value);
       if (!done.ok) return done;
       const record = done.value.session.conversation?.turns.get(turnId);
       return accepted({

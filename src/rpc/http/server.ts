@@ -1,23 +1,9 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from '@connectrpc/connect-node';
-import type { Tls, TlsMaterial } from '../../access/tls.ts';
-import {
-  HELLO_TIMEOUT_MS,
-  HTTP_KEEPALIVE_MS,
-  HTTP_REQUEST_TIMEOUT_MS,
-  MAX_HTTP_CONNECTIONS,
-  MAX_HTTP_HEADER_BYTES,
-} from '../../core/limits.ts';
+import { MAX_HTTP_CONNECTIONS } from '../../core/limits.ts';
 import { type Address, formatAddress, isLoopback } from '../address.ts';
 import { openContext } from '../context.ts';
 import { nameOf, type Serving } from '../invoke.ts';
@@ -29,6 +15,7 @@ import { take } from './intake.ts';
 import { MCP_PATH, serveMcp } from './mcp-route.ts';
 import { type Page, pageAt, pageFor } from './pages.ts';
 import { contextKey, createRoutes, messageKey } from './routes.ts';
+import { createSecurableServer } from './securable-server.ts';
 
 /** Serves those services that are for it by gRPC-Web, Connect and JSON, over HTTP/1.1. */
 export async function openHttpPort(
@@ -79,7 +66,7 @@ function createHttpServer(services: readonly Service[], serving: Serving, addres
     if (route === undefined) return send(response, pageAt(request.method, path, services));
     await serve(route, serving, request, response);
   };
-  const server = open(serving.tls, (request, response) => {
+  const server = createSecurableServer(serving.tls, (request, response) => {
     response.once('close', () => {
       // A closed server still keeps a connection whose last request was being answered.
       if (!server.listening) setImmediate(() => server.closeIdleConnections());
@@ -94,36 +81,6 @@ function createHttpServer(services: readonly Service[], serving: Serving, addres
     });
   });
   server.maxConnections = MAX_HTTP_CONNECTIONS;
-  return server;
-}
-
-const BOUNDS = {
-  maxHeaderSize: MAX_HTTP_HEADER_BYTES,
-  requestTimeout: HTTP_REQUEST_TIMEOUT_MS,
-  headersTimeout: HTTP_REQUEST_TIMEOUT_MS,
-  keepAliveTimeout: HTTP_KEEPALIVE_MS,
-};
-
-/** In plain text, or by TLS whose certificate follows the files. */
-function open(tls: Tls | undefined, listener: RequestListener): Server {
-  if (tls === undefined) return createServer(BOUNDS, listener);
-  const contextOf = ({ certificate, key, clientAuthority }: TlsMaterial) => ({
-    cert: certificate,
-    key,
-    ...(clientAuthority === undefined ? {} : { ca: clientAuthority }),
-  });
-  const server = createSecureServer(
-    {
-      ...BOUNDS,
-      ...contextOf(tls.current),
-      handshakeTimeout: HELLO_TIMEOUT_MS,
-      // Asked for, and not demanded: a token is as good.
-      requestCert: tls.current.clientAuthority !== undefined,
-      rejectUnauthorized: false,
-    },
-    listener,
-  );
-  tls.onChange((material) => server.setSecureContext(contextOf(material)));
   return server;
 }
 

@@ -163,6 +163,9 @@ export function createDisk(scheduler: Scheduler, dice: Dice, history: History): 
           await wait();
           for (const { key, head } of [...stored.values()]) if (head.unfinished) yield key;
         },
+        async tally() {
+          throw new Error('no simulated engine limits the sessions that are kept');
+        },
         async list({ tenant, kind, subject, onlyUnfinished, limit }) {
           await wait();
           const matching = [...stored.values()].filter(
