@@ -16,7 +16,7 @@ import { createOfferTools, type OfferedTools } from './offered-tools.ts';
 import { promptOf } from './prompt.ts';
 import type { ProviderSettings } from './provider-settings.ts';
 import { type ProviderTraits, traitsOf } from './provider-traits.ts';
-import { createRedaction } from './redaction.ts';
+import { createRedaction, secretsOfUrl } from './redaction.ts';
 import { createToolNames, type ToolNames } from './tool-names.ts';
 import { wholeAnswer } from './whole-answer.ts';
 
@@ -45,7 +45,11 @@ export function createLibraryProvider(options: LibraryProviderOptions): LibraryP
   const failing: FailureContext = {
     provider: name,
     apiKeyEnv: settings.apiKeyEnv,
-    redact: createRedaction([settings.readApiKey(), ...Object.values(settings.headers)]),
+    redact: createRedaction([
+      settings.readApiKey(),
+      ...Object.values(settings.headers),
+      ...secretsOfUrl(settings.baseUrl),
+    ]),
   };
   let loading: Promise<LanguageModels> | undefined;
 

@@ -15,3 +15,18 @@ export function createRedaction(secrets: readonly (string | undefined)[]): (text
       .reduce<string>((redacted, secret) => redacted.replaceAll(secret ?? '', REDACTED), text)
       .replaceAll(LIKE_A_KEY, REDACTED);
 }
+
+/**
+ * What a URL holds besides its place: the name and password before its host, and the values of its query. Errors of a
+ * connection quote the URL as it was written, others quote its parts decoded.
+ */
+export function secretsOfUrl(url: string | undefined): readonly string[] {
+  if (url === undefined || !URL.canParse(url)) return [];
+  const { username, password, search, searchParams } = new URL(url);
+  const written = search
+    .slice(1)
+    .split('&')
+    .map((pair) => pair.slice(pair.indexOf('=') + 1));
+  const userinfo = /^[^/]*\/\/([^/?#]*)@/.exec(url)?.[1]?.split(':') ?? [];
+  return [username, password, ...userinfo, ...written, ...searchParams.values()];
+}

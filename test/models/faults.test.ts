@@ -130,6 +130,18 @@ describe('a provider that cannot be reached', () => {
   });
 });
 
+describe('9.4: a URL of a provider that holds secrets', () => {
+  it.each(KINDS)('%s: is not quoted with them', async (kind) => {
+    const baseUrl = 'http://user-sentinel:pass%2Dsentinel@127.0.0.1:9/v1?token=query-sentinel';
+    await using served = await serveProvider(kind, [], { settings: { baseUrl } });
+    const given = await ask(served.models, modelOf(kind));
+    expect(given.kind).toBe('failure');
+    const told = given.kind === 'failure' ? given.failure.message : '';
+    expect(told).toContain('The provider');
+    expect(told).not.toContain('sentinel');
+  });
+});
+
 describe('the account', () => {
   it.each(['openai', 'openai-chat'] as const)('%s: that has no credit is not asked again', async (kind) => {
     const body = JSON.stringify({
