@@ -4,7 +4,7 @@ import { type SessionEvent, SessionEventSchema } from '../gen/spindle/v1/event_p
 import { directCallSession } from '../src/core/session.ts';
 import { timestamp } from '../src/core/time.ts';
 import type { Append } from '../src/engine/ports.ts';
-import { encodeEvents } from '../src/journal/event-codec.ts';
+import { encodePieces } from '../src/journal/event-codec.ts';
 
 export const EVENTS_PER_CALL = 3;
 const now = timestamp(Date.now());
@@ -71,14 +71,14 @@ export function storedCall(callId: string, ended: boolean): Append {
 }
 
 /**
- * What a call takes in the database, by docs/storage.md: its events, a row and an index entry for each, and the head
- * of its session with five indexes, the one over ids two thirds full.
+ * What a call that was appended at once takes in the database, by docs/storage.md: its events, their row and its index
+ * entry, and the head of its session with three indexes, the one over ids two thirds full.
  */
 export function computedBytes({ key, events, head }: Append): number {
-  const bytes = encodeEvents(events).reduce((sum, { length }) => sum + length, 0);
+  const bytes = encodePieces([events]).reduce((sum, { length }) => sum + length, 0);
   const { length: tenant } = Buffer.from(key.tenant);
   const { length: id } = Buffer.from(key.sessionId);
   const owner = head.kind.length + Buffer.byteLength(head.subject);
   const name = Buffer.byteLength(head.name);
-  return bytes + 38 * events.length + 76 + 4.5 * tenant + 2.5 * id + 3 * owner + 2 * name;
+  return bytes + 41 + 64 + 3.5 * tenant + 2.5 * id + 2 * owner + name;
 }

@@ -266,6 +266,8 @@ export const BLOB_GRACE_MS = 3_600_000;
 export const MAX_PARALLEL_BLOB_WRITES = 32;
 /** Blobs that one step of a collection asks the journal about. */
 export const BLOBS_PER_STEP = 256;
+/** Sessions whose heads the journal's thread remembers, of some 200 bytes: more than a busy engine has in flight. */
+export const MAX_KEPT_HEADS = 10_000;
 /** A reference to a definition counts for so many sessions that follow: one row to write for as many calls. */
 export const DEFINITION_CLAIM_SESSIONS = 10_000;
 /** Disk space that the write-ahead log may need while the database itself has room in its own free pages. */

@@ -1,7 +1,7 @@
 import type { Digest, SessionHead, SessionKey } from '../engine/ports.ts';
 import type { NamedDefinition, PackedCommit } from './thread-protocol.ts';
 
-/** An append whose events are bytes already. */
+/** An append whose events are bytes already: one piece of the log (event-codec.ts). */
 export interface EncodedAppend {
   readonly key: SessionKey;
   readonly expectedSequence: number;
@@ -9,7 +9,8 @@ export interface EncodedAppend {
   readonly identity: Omit<SessionHead, 'unfinished'> | undefined;
   /** When the session ended if it did so now, in whole milliseconds; absent while it is unfinished. */
   readonly endedAt: number | undefined;
-  readonly events: readonly Uint8Array[];
+  readonly count: number;
+  readonly piece: Uint8Array;
   readonly blobs: readonly Digest[];
   readonly definitions: readonly Digest[];
 }
@@ -28,26 +29,30 @@ export function packCommit(calls: readonly (readonly EncodedAppend[])[]): Packed
   let size = 0;
   for (const appends of calls) {
     numbers.push(appends.length);
-    for (const { key, expectedSequence, endedAt, identity, events, blobs, definitions: named } of appends) {
-      numbers.push(expectedSequence, endedAt === undefined ? 1 : 0, events.length, blobs.length);
+    for (const {
+      key,
+      expectedSequence,
+      endedAt,
+      identity,
+      count,
+      piece,
+      blobs,
+      definitions: named,
+    } of appends) {
+      numbers.push(expectedSequence, endedAt === undefined ? 1 : 0, count, piece.length, blobs.length);
       if (endedAt !== undefined) numbers.push(Math.floor(endedAt / HIGH_WORD), endedAt % HIGH_WORD);
       texts.push(key.tenant, key.sessionId, ...blobs);
       for (const digest of named) definitions.set(digest + key.tenant, { tenant: key.tenant, digest });
       if (identity !== undefined) texts.push(identity.kind, identity.name, identity.subject);
-      for (const event of events) {
-        numbers.push(event.length);
-        size += event.length;
-      }
+      size += piece.length;
     }
   }
   const bytes = new Uint8Array(size);
   let offset = 0;
   for (const appends of calls) {
-    for (const { events } of appends) {
-      for (const event of events) {
-        bytes.set(event, offset);
-        offset += event.length;
-      }
+    for (const { piece } of appends) {
+      bytes.set(piece, offset);
+      offset += piece.length;
     }
   }
   return { numbers: Uint32Array.from(numbers), texts, bytes, definitions: [...definitions.values()] };
@@ -63,7 +68,8 @@ export interface UnpackedAppend {
   readonly blobs: readonly Digest[];
   /** Absent unless expectedSequence is 0. */
   readonly identity: { readonly kind: string; readonly name: string; readonly subject: string } | undefined;
-  readonly events: readonly Uint8Array[];
+  readonly count: number;
+  readonly piece: Uint8Array;
 }
 
 /** The calls of a packed commit, in the order in which they were made. */
@@ -77,23 +83,20 @@ export function unpackCommit({
   let offset = 0;
   const number = (): number => numbers[numberIndex++] ?? outOfStep();
   const text = (): string => texts[textIndex++] ?? outOfStep();
-  const event = (): Uint8Array => {
-    const start = offset;
-    offset += number();
-    return bytes.subarray(start, offset);
-  };
   const append = (): UnpackedAppend => {
     const expectedSequence = number();
     const unfinished = number();
-    const eventCount = number();
+    const count = number();
+    const start = offset;
+    offset += number();
+    const piece = bytes.subarray(start, offset);
     const blobCount = number();
     const endedAt = unfinished === 1 ? undefined : number() * HIGH_WORD + number();
     const tenant = text();
     const sessionId = text();
     const blobs = blobCount === 0 ? NONE : Array.from({ length: blobCount }, text);
     const identity = expectedSequence === 0 ? { kind: text(), name: text(), subject: text() } : undefined;
-    const events = Array.from({ length: eventCount }, event);
-    return { tenant, sessionId, expectedSequence, unfinished, endedAt, blobs, identity, events };
+    return { tenant, sessionId, expectedSequence, unfinished, endedAt, blobs, identity, count, piece };
   };
   return Array.from({ length: number() }, () => Array.from({ length: number() }, append));
 }

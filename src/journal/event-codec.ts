@@ -10,16 +10,23 @@ import {
   SessionEventSchema,
 } from '../../gen/spindle/v1/event_pb.ts';
 import { EVENTS_PER_ENCODING } from '../core/limits.ts';
+import { frameAt } from './log-piece.ts';
 
 /**
- * The bytes of events. Session and sequence are columns of their own beside them, so they are not stored
- * again: they are a tenth of a typical event. Events that are encoded together share what their encoder allocates
- * and grows, which is more than half of the work for one of them alone.
+ * The bytes of pieces of logs (log-piece.ts), one for each. Session and sequence are columns of their own beside
+ * them, so they are not stored again: they are a tenth of a typical event. Events that are encoded together share
+ * what their encoder allocates and grows, which is more than half of the work for one of them alone.
  */
-export function encodeEvents(events: readonly SessionEvent[]): Uint8Array[] {
+export function encodePieces(pieces: readonly (readonly SessionEvent[])[]): Uint8Array[] {
   const encoded: Uint8Array[] = [];
-  for (let start = 0; start < events.length; start += EVENTS_PER_ENCODING) {
-    encodeTogether(events.slice(start, start + EVENTS_PER_ENCODING), encoded);
+  let start = 0;
+  let count = 0;
+  for (const [index, events] of pieces.entries()) {
+    count += events.length;
+    if (count < EVENTS_PER_ENCODING && index < pieces.length - 1) continue;
+    encodeTogether(pieces.slice(start, index + 1), encoded);
+    start = index + 1;
+    count = 0;
   }
   return encoded;
 }
@@ -38,7 +45,7 @@ interface Batch extends Message {
 
 const BATCH = 'spindle.journal.Batch';
 
-/** One message of many events. It is never stored: each event is cut out of its bytes. */
+/** One message of many events. Pieces are cut out of its bytes. */
 const BatchSchema = batchSchema();
 
 function batchSchema() {
@@ -61,26 +68,18 @@ function batchSchema() {
   return schema;
 }
 
-function encodeTogether(events: readonly SessionEvent[], encoded: Uint8Array[]): void {
+function encodeTogether(pieces: readonly (readonly SessionEvent[])[], encoded: Uint8Array[]): void {
   const batch: Batch = {
     $typeName: BATCH,
-    events: events.map((event) => ({ ...event, sessionId: '', sequence: 0 })),
+    events: pieces.flatMap((events) => events.map((event) => ({ ...event, sessionId: '', sequence: 0 }))),
   };
   const bytes = toBinary(BatchSchema, batch);
   let offset = 0;
-  while (offset < bytes.length) {
-    // Behind the tag of field 1, one byte, comes the length, seven bits a byte and the lowest first.
-    let size = 0;
-    let shift = 0;
-    let byte: number;
-    do {
-      offset += 1;
-      byte = bytes[offset] ?? 0;
-      size += (byte & 0x7f) << shift;
-      shift += 7;
-    } while (byte > 0x7f);
-    offset += 1;
-    encoded.push(bytes.subarray(offset, offset + size));
-    offset += size;
+  for (const events of pieces) {
+    const first = frameAt(bytes, offset);
+    let { end } = first;
+    for (let rest = events.length - 1; rest > 0; rest -= 1) end = frameAt(bytes, end).end;
+    encoded.push(bytes.subarray(events.length === 1 ? first.start : offset, end));
+    offset = end;
   }
 }

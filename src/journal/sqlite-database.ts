@@ -11,7 +11,7 @@ import { checkWal } from './wal-check.ts';
 /** One page of the smallest size. */
 const SMALLEST_DATABASE_BYTES = 512;
 /** The pages of the indexes that every append touches stay in memory: 64 MiB, in the unit of the pragma. */
-const CACHE_KIB = 64 * 1024;
+const CACHE_KIB = 16 * 1024;
 
 /**
  * Opens the file, for this connection alone, or throws. The lock is taken before anything is changed, and held

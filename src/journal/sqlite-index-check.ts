@@ -5,12 +5,12 @@ import { corruptFile } from './sqlite-error.ts';
 /**
  * Throws where an index hides a session that recovery has to find: a lookup cannot notice what it does not find.
  *
- * Checking every session would take longer the more the journal holds. Three indexes name the unfinished ones,
- * each in a tree of its own, so that damage to one of them is told by the other two. That recovery finds
+ * Checking every session would take longer the more the journal holds. Two indexes name the unfinished ones,
+ * each in a tree of its own, so that damage to one of them is told by the other. That recovery finds
  * the log of each is seen when it reads it, and ended sessions are checked while the engine runs.
  */
 export function checkUnfinished(database: DatabaseSync, path: string): void {
-  const sums = ['unfinished_sessions', 'unfinished_by_owner', 'unfinished_by_name'].map((index) => {
+  const sums = ['unfinished_sessions', 'unfinished_by_owner'].map((index) => {
     // The second sum tells apart what the first does not: two ids that changed by as much.
     const row = database
       .prepare(
@@ -35,34 +35,34 @@ const SESSIONS_PER_LOOK = 16;
 
 /**
  * Looks up each session in the indexes that lead to it, until a time (of performance.now) has come; the next call
- * goes on from there. Events need no such check: they are numbered and have checksums.
+ * goes on from there. Events need no such check: they are numbered and have checksums. Nor do sessions that are
+ * written from now on: what they are looked for with has just been computed from them.
  */
 export function createIndexCheck(database: DatabaseSync, path: string): (until: number) => IndexChecked {
   const select = database.prepare(
-    `SELECT id, tenant, session_id, kind, subject, name, ended_at FROM sessions NOT INDEXED
-     WHERE id > ? ORDER BY id LIMIT ${SESSIONS_PER_LOOK}`,
+    `SELECT id, tenant, session_id, kind, subject, ended_at FROM sessions NOT INDEXED
+     WHERE id > ? AND id <= ? ORDER BY id LIMIT ${SESSIONS_PER_LOOK}`,
   );
   const prepare = (index: string, filter: string) =>
     database.prepare(`SELECT id FROM sessions INDEXED BY ${index} WHERE ${filter} AND id = ?`);
   const byKey = prepare('sqlite_autoindex_sessions_1', 'tenant = ? AND session_id = ?');
   const byOwner = prepare('sessions_by_owner', 'tenant = ? AND kind = ? AND subject = ?');
-  const byName = prepare('sessions_by_name', 'tenant = ? AND kind = ? AND subject = ? AND name = ?');
   const byEnd = prepare('ended_sessions', 'ended_at = ?');
+  const newestId = Number(database.prepare('SELECT max(id) AS id FROM sessions').get()?.['id'] ?? 0);
   let lastId = 0;
 
   function isFound(row: Record<string, SQLOutputValue>): boolean {
-    const { id = 0, tenant = '', session_id = '', kind = '', subject = '', name = '', ended_at = null } = row;
+    const { id = 0, tenant = '', session_id = '', kind = '', subject = '', ended_at = null } = row;
     return (
       byKey.get(tenant, session_id, id) !== undefined &&
       byOwner.get(tenant, kind, subject, id) !== undefined &&
-      byName.get(tenant, kind, subject, name, id) !== undefined &&
       (ended_at === null || byEnd.get(ended_at, id) !== undefined)
     );
   }
 
   return (until) => {
     do {
-      const rows = select.all(lastId);
+      const rows = select.all(lastId, newestId);
       for (const row of rows) {
         lastId = Number(row['id']);
         if (isFound(row)) continue;

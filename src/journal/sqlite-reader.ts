@@ -1,8 +1,9 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { KEYS_PER_PAGE, READ_PAGE_BYTES, SCANNED_SESSIONS } from '../core/limits.ts';
 import type { ListQuery, SessionTally } from '../engine/ports.ts';
-import { eventChecksum, sessionSeed } from './checksum.ts';
+import { pieceChecksum, sessionSeed } from './checksum.ts';
 import { JournalError } from './journal-error.ts';
+import { splitPiece } from './log-piece.ts';
 import type { EventPage, IdPage, KeyPage, PageOrigin, ReadQuery } from './thread-protocol.ts';
 
 export interface SqliteReader {
@@ -20,22 +21,25 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
     `SELECT id, last_sequence, (SELECT max(sequence) FROM events WHERE session = sessions.id) AS newest
      FROM sessions WHERE tenant = ? AND session_id = ?`,
   );
-  const selectEvents = database.prepare(
-    `SELECT sequence, checksum, event FROM events
+  const selectPieces = database.prepare(
+    `SELECT sequence, checksum, event, count FROM events
      WHERE session = ? AND sequence > ? AND sequence <= ? ORDER BY sequence`,
   );
   const selectUnfinished = database.prepare(
     `SELECT id, tenant, session_id FROM sessions INDEXED BY unfinished_sessions
      WHERE unfinished = 1 AND id > ? ORDER BY id LIMIT ${KEYS_PER_PAGE}`,
   );
-  const selectIds = prepareLists(database);
+  const selects = prepareLists(database);
+  // From tenant to tenant, so that the calls between them, of which there may be millions, are not looked at.
   const selectTallies = database.prepare(
-    `SELECT tenant, subject, count(*) AS sessions FROM sessions INDEXED BY sessions_by_owner
+    `WITH RECURSIVE tenants (tenant) AS (
+       SELECT min(tenant) FROM sessions
+       UNION ALL
+       SELECT (SELECT min(tenant) FROM sessions WHERE tenant > tenants.tenant) FROM tenants WHERE tenant IS NOT NULL
+     )
+     SELECT tenant, subject, count(*) AS sessions
+     FROM tenants CROSS JOIN sessions INDEXED BY sessions_by_owner USING (tenant)
      WHERE kind = 'session' GROUP BY tenant, subject`,
-  );
-  const scan = database.prepare(
-    `SELECT id, tenant, session_id, kind, name, unfinished FROM sessions
-     WHERE id < ? ORDER BY id DESC LIMIT ?`,
   );
 
   function readEvents({ key, afterSequence, from }: ReadQuery): EventPage {
@@ -57,14 +61,20 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
     const events: Uint8Array[] = [];
     let sequence = afterSequence;
     let size = 0;
-    for (const row of selectEvents.iterate(origin.session, afterSequence, through)) {
+    for (const row of selectPieces.iterate(origin.session, afterSequence, through)) {
       const { event, checksum } = row;
-      sequence += 1;
-      if (row['sequence'] !== sequence) throw damage(`event ${sequence} is missing`);
-      if (!(event instanceof Uint8Array) || eventChecksum(seed, sequence, event) !== checksum) {
-        throw damage(`the checksum does not fit event ${sequence}`);
+      const count = Number(row['count']);
+      const last = Number(row['sequence']);
+      const first = last - count + 1;
+      // The reader may go on from within what one append wrote.
+      if (sequence === afterSequence ? first > sequence + 1 : first !== sequence + 1) {
+        throw damage(`event ${sequence + 1} is missing`);
       }
-      events.push(event);
+      if (!(event instanceof Uint8Array) || pieceChecksum(seed, last, count, event) !== checksum) {
+        throw damage(`the checksum does not fit event ${count === 1 ? last : `${first} to ${last}`}`);
+      }
+      events.push(...splitPiece(event, count).slice(sequence + 1 - first));
+      sequence = last;
       size += event.length;
       if (size >= READ_PAGE_BYTES) return pageOf(events, origin);
     }
@@ -86,12 +96,15 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
   }
 
   function readIds(query: ListQuery, beforePosition = Number.MAX_SAFE_INTEGER): IdPage {
-    const { tenant, kind, subject, name, limit } = query;
-    if (subject === undefined) return scanIds(query, beforePosition);
-    const statement = selectIds(query);
+    const { tenant, kind, subject, name, onlyUnfinished, limit } = query;
+    const { all, unfinished, anybodys } = selects;
+    const ofOwner = onlyUnfinished ? unfinished : all;
+    if (subject === undefined) return scanIds(query, anybodys.all(beforePosition, SCANNED_SESSIONS));
+    if (name !== undefined) {
+      return scanIds(query, ofOwner.all(tenant, kind, subject, beforePosition, SCANNED_SESSIONS));
+    }
     // One more than asked for tells whether another page follows.
-    const owner = name === undefined ? [tenant, kind, subject] : [tenant, kind, subject, name];
-    const rows = statement.all(...owner, beforePosition, limit + 1);
+    const rows = ofOwner.all(tenant, kind, subject, beforePosition, limit + 1);
     const shown = rows.slice(0, limit);
     return {
       sessionIds: shown.map((row) => String(row['session_id'])),
@@ -100,11 +113,11 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
   }
 
   /**
-   * No index holds the sessions of a tenant in order: each would cost every new call something, and operators list
-   * rarely. So a page looks at this many sessions, whoever's they are, and the next one goes on behind them.
+   * No index holds the sessions of a tenant in order, nor those of a name: each would cost every new call something,
+   * and such lists are rare. So a page looks at SCANNED_SESSIONS rows, whoever's they are, and the next one goes on
+   * behind them.
    */
-  function scanIds({ tenant, kind, name, onlyUnfinished, limit }: ListQuery, beforePosition: number): IdPage {
-    const rows = scan.all(beforePosition, SCANNED_SESSIONS);
+  function scanIds({ tenant, kind, name, onlyUnfinished, limit }: ListQuery, rows: readonly Row[]): IdPage {
     const sessionIds: string[] = [];
     for (const row of rows) {
       const wanted =
@@ -130,20 +143,20 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
   return { readEvents, readUnfinished, readIds, tally };
 }
 
-/** A statement for each set of filters, each bound to an index that holds its rows in the order of the list. */
-function prepareLists(database: DatabaseSync): (query: ListQuery) => StatementSync {
+type Row = Record<string, SQLOutputValue>;
+
+/** Lists of one owner, each bound to an index that holds its rows in order; and one of everybody's sessions. */
+function prepareLists(database: DatabaseSync) {
+  const columns = 'id, tenant, session_id, kind, name, unfinished';
   const prepare = (index: string, filter: string): StatementSync =>
     database.prepare(
-      `SELECT id, session_id FROM sessions INDEXED BY ${index}
+      `SELECT ${columns} FROM sessions INDEXED BY ${index}
        WHERE tenant = ? AND kind = ? AND subject = ? ${filter} AND id < ? ORDER BY id DESC LIMIT ?`,
     );
-  const all = prepare('sessions_by_owner', '');
-  const named = prepare('sessions_by_name', 'AND name = ?');
-  const unfinished = prepare('unfinished_by_owner', 'AND unfinished = 1');
-  const unfinishedNamed = prepare('unfinished_by_name', 'AND unfinished = 1 AND name = ?');
-  return ({ name, onlyUnfinished }) => {
-    if (name === undefined) return onlyUnfinished ? unfinished : all;
-    return onlyUnfinished ? unfinishedNamed : named;
+  return {
+    all: prepare('sessions_by_owner', ''),
+    unfinished: prepare('unfinished_by_owner', 'AND unfinished = 1'),
+    anybodys: database.prepare(`SELECT ${columns} FROM sessions WHERE id < ? ORDER BY id DESC LIMIT ?`),
   };
 }
 

@@ -8,7 +8,7 @@ export const APPLICATION_ID = 0x5350444c;
  * The tables of a journal:
  *
  * - `sessions`: a row for each. Ids grow, and none is given twice while anything of its session is left.
- * - `events`: the logs.
+ * - `events`: the logs, a row for what one append wrote: `count` events, of which the last one has the sequence.
  * - `removed_sessions`: sessions that are gone already, whose events still go.
  * - `blob_references`: what the events of a session refer to.
  * - `definition_references`: the sessions up to this one may name the definition.
@@ -18,7 +18,7 @@ export const APPLICATION_ID = 0x5350444c;
  * were applied. An entry never changes once it was released: a change of the schema is one more entry.
  *
  * Both tables have rowids on purpose. A table WITHOUT ROWID would keep whole events in the index's tree, where
- * every insertion in the middle moves them; here events are written one after the other at the end of the table.
+ * every insertion in the middle moves them; here rows are written one after the other at the end of the table.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -85,6 +85,13 @@ export const MIGRATIONS: readonly string[] = [
   // A conversation that owes nothing has not ended: only its owner removes it (4.12).
   `
   UPDATE sessions SET ended_at = NULL WHERE kind <> 'call';
+  `,
+  // A row for each append in place of one for each event. And every call wrote two indexes over names for lists
+  // that are rarely asked for.
+  `
+  ALTER TABLE events ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
+  DROP INDEX sessions_by_name;
+  DROP INDEX unfinished_by_name;
   `,
 ];
 

@@ -91,6 +91,7 @@ function serve(port: MessagePort, database: DatabaseSync, options: ThreadOptions
       case 'list':
         return { kind: 'ids', page: reader.readIds(question.query, question.beforePosition) };
       case 'prune':
+        writer.forgetHeads();
         return { kind: 'pruned', pruned: pruner.prune(question.query) };
       case 'unreferenced':
         return { kind: 'digests', digests: references.unreferenced(question.tenant, question.digests) };

@@ -1,8 +1,8 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { CHECKPOINT_BYTES, WAL_RESERVE_BYTES } from '../core/limits.ts';
-import { eventChecksum, sessionSeed } from './checksum.ts';
+import { CHECKPOINT_BYTES, MAX_KEPT_HEADS, WAL_RESERVE_BYTES } from '../core/limits.ts';
+import { pieceChecksum, sessionSeed, sessionText } from './checksum.ts';
 import { type UnpackedAppend, unpackCommit } from './commit-batch.ts';
 import { JournalError } from './journal-error.ts';
 import { pageBytes } from './sqlite-database.ts';
@@ -19,6 +19,8 @@ import type {
 export interface SqliteWriter {
   /** Writes all calls in one transaction. Throws a JournalError when the journal has ended (7.4). */
   commit(packed: PackedCommit): readonly CallResult[];
+  /** Somebody else has changed sessions in the database. */
+  forgetHeads(): void;
   /** Moves the write-ahead log into the database when it has grown to CHECKPOINT_BYTES. Throws like `commit`. */
   checkpoint(): void;
 }
@@ -29,7 +31,7 @@ type Verdict = { readonly conflicts: readonly Conflict[] } | { readonly error: J
 interface Head {
   readonly id: number;
   readonly last: number;
-  readonly unfinished: unknown;
+  readonly unfinished: number;
 }
 
 type Claim = { readonly session: number } | { readonly actualSequence: number };
@@ -58,8 +60,8 @@ export function createSqliteWriter(
   const changeHead = database.prepare(
     "UPDATE sessions SET last_sequence = ?, unfinished = ?, ended_at = CASE kind WHEN 'call' THEN ? END WHERE id = ?",
   );
-  const insertEvent = database.prepare(
-    'INSERT INTO events (session, sequence, checksum, event) VALUES (?, ?, ?, ?)',
+  const insertPiece = database.prepare(
+    'INSERT INTO events (session, sequence, checksum, event, count) VALUES (?, ?, ?, ?, ?)',
   );
   const freeCount = database.prepare('PRAGMA freelist_count');
   const pageCount = database.prepare('PRAGMA page_count');
@@ -67,19 +69,26 @@ export function createSqliteWriter(
   const moveWal = database.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   /** SQLite would give the id of a removed session again, whose events may not all be gone. */
   let newestSession = newestId(database);
+  /** Of sessions that have not ended, and so are written again: looking one up costs as much as writing an event. */
+  const heads = new Map<string, Head>();
   /** The size of the write-ahead log at which it is moved next. */
   let checkpointAt = CHECKPOINT_BYTES;
 
   function headOf({ tenant, sessionId }: UnpackedAppend): Head | undefined {
     const row = findHead.get(tenant, sessionId);
     return (
-      row && { id: Number(row['id']), last: Number(row['last_sequence']), unfinished: row['unfinished'] }
+      row && {
+        id: Number(row['id']),
+        last: Number(row['last_sequence']),
+        unfinished: Number(row['unfinished']),
+      }
     );
   }
 
   /** The session's row, with its head moved; or the sequence that stands in the way. */
   function claim(append: UnpackedAppend, lastSequence: number): Claim {
     const { tenant, sessionId, expectedSequence, unfinished, endedAt = null, identity } = append;
+    const text = sessionText(tenant, sessionId);
     if (identity !== undefined) {
       const { kind, name, subject } = identity;
       const { changes } = insertSession.run(
@@ -96,28 +105,37 @@ export function createSqliteWriter(
       );
       if (changes === 1) {
         newestSession += 1;
+        keep(text, { id: newestSession, last: lastSequence, unfinished });
         return { session: newestSession };
       }
     }
     // Comparing here and setting below is one step: the transaction is the only one there is.
-    const head = headOf(append);
+    const head = heads.get(text) ?? headOf(append);
     if (head === undefined || head.last !== expectedSequence) return { actualSequence: head?.last ?? 0 };
     if (head.unfinished === unfinished) moveHead.run(lastSequence, head.id);
     else changeHead.run(lastSequence, unfinished, endedAt, head.id);
+    keep(text, { id: head.id, last: lastSequence, unfinished });
     return { session: head.id };
+  }
+
+  function keep(text: string, head: Head): void {
+    if (head.unfinished === 0) {
+      heads.delete(text);
+      return;
+    }
+    // All at once: who asks too late reads it from the database.
+    if (heads.size === MAX_KEPT_HEADS) heads.clear();
+    heads.set(text, head);
   }
 
   /** The conflict, if it is one. */
   function write(append: UnpackedAppend, index: number): Conflict | undefined {
-    const { tenant, sessionId, expectedSequence, events, blobs } = append;
-    const claimed = claim(append, expectedSequence + events.length);
+    const { tenant, sessionId, expectedSequence, count, piece, blobs } = append;
+    const last = expectedSequence + count;
+    const claimed = claim(append, last);
     if ('actualSequence' in claimed) return { append: index, actualSequence: claimed.actualSequence };
-    const seed = sessionSeed(tenant, sessionId);
-    let sequence = expectedSequence;
-    for (const event of events) {
-      sequence += 1;
-      insertEvent.run(claimed.session, sequence, eventChecksum(seed, sequence, event), event);
-    }
+    const checksum = pieceChecksum(sessionSeed(tenant, sessionId), last, count, piece);
+    insertPiece.run(claimed.session, last, checksum, piece, count);
     if (blobs.length > 0) references.add(claimed.session, tenant, blobs);
     return undefined;
   }
@@ -154,6 +172,7 @@ export function createSqliteWriter(
     // SQLite has rolled back by itself after some errors; asking again would be an error.
     if (database.isTransaction) database.exec('ROLLBACK');
     references.settle('rolled back');
+    heads.clear();
   }
 
   function freeBytes(): number {
@@ -227,7 +246,7 @@ export function createSqliteWriter(
     }
   }
 
-  return { commit, checkpoint };
+  return { commit, checkpoint, forgetHeads: () => heads.clear() };
 }
 
 function newestId(database: DatabaseSync): number {

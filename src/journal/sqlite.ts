@@ -6,7 +6,7 @@ import { checkAppend, checkKey, checkLimit, endOf } from './check-append.ts';
 import { type EncodedAppend, packCommit } from './commit-batch.ts';
 import { createCommitQueue } from './commit-queue.ts';
 import { decodeCursor, encodeCursor } from './cursor.ts';
-import { decodeEvent, encodeEvents } from './event-codec.ts';
+import { decodeEvent, encodePieces } from './event-codec.ts';
 import { JournalError, reasonOf } from './journal-error.ts';
 import { createReadQueue } from './read-queue.ts';
 import { connectThread, type JournalThread, startThread } from './thread-client.ts';
@@ -161,23 +161,19 @@ function createJournal(path: string, thread: JournalThread): SqliteJournal {
 
 function encodeAppends(batch: readonly Append[]): EncodedAppend[] {
   for (const append of batch) checkAppend(append);
-  const encoded = encodeEvents(batch.flatMap(({ events }) => events));
-  let start = 0;
-  return batch.map((append) => {
-    const events = encoded.slice(start, start + append.events.length);
-    start += events.length;
-    return encodedAppend(append, events);
-  });
+  const pieces = encodePieces(batch.map(({ events }) => events));
+  return batch.map((append, index) => encodedAppend(append, pieces[index] ?? misencoded()));
 }
 
-function encodedAppend(append: Append, events: readonly Uint8Array[]): EncodedAppend {
+function encodedAppend(append: Append, piece: Uint8Array): EncodedAppend {
   const { key, expectedSequence, head } = append;
   return {
     key,
     expectedSequence,
     identity: expectedSequence === 0 ? head : undefined,
     endedAt: head.unfinished ? undefined : head.kind === 'call' ? endOf(append) : NEVER,
-    events,
+    count: append.events.length,
+    piece,
     blobs: append.blobs ?? NONE,
     definitions: append.definitions ?? NONE,
   };
@@ -187,7 +183,7 @@ const NONE: readonly Digest[] = [];
 
 function sizeOf(appends: readonly EncodedAppend[]): number {
   let size = 0;
-  for (const { events } of appends) for (const event of events) size += event.length;
+  for (const { piece } of appends) size += piece.length;
   return size;
 }
 
@@ -203,6 +199,10 @@ function decode(path: string, bytes: Uint8Array, sessionId: string, sequence: nu
       error,
     );
   }
+}
+
+function misencoded(): never {
+  throw new Error('fewer pieces were encoded than were given');
 }
 
 function misunderstood(answer: ThreadAnswer): never {

@@ -11,7 +11,8 @@ const append = fc
     blobs: fc.array(fc.string(), { maxLength: 2 }),
     definitions: fc.subarray(['first', 'second']),
     name: fc.string(),
-    events: fc.array(fc.uint8Array({ maxLength: 64 }), { minLength: 1, maxLength: 4 }),
+    count: fc.integer({ min: 1, max: 4 }),
+    piece: fc.uint8Array({ maxLength: 64 }),
   })
   .map(({ tenant, sessionId, name, ...rest }) => ({
     ...rest,

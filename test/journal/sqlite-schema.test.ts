@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { eventChecksum, sessionSeed } from '../../src/journal/checksum.ts';
-import { encodeEvents } from '../../src/journal/event-codec.ts';
+import { pieceChecksum, sessionSeed } from '../../src/journal/checksum.ts';
+import { encodePieces } from '../../src/journal/event-codec.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import { checkIdentity, MIGRATIONS, migrate } from '../../src/journal/sqlite-schema.ts';
 import { appendOf, collect, ENDED, eventOf, keyOf } from '../contract/session-events.ts';
@@ -66,8 +66,8 @@ describe('a journal of version 1', () => {
       database
         .prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
         .run(id, 'acme', sessionId, 'call', 'helper', 'ann', 1, unfinished);
-      const [bytes = new Uint8Array()] = encodeEvents([eventOf(sessionId, 1)]);
-      const checksum = eventChecksum(sessionSeed('acme', sessionId), 1, bytes);
+      const [bytes = new Uint8Array()] = encodePieces([[eventOf(sessionId, 1)]]);
+      const checksum = pieceChecksum(sessionSeed('acme', sessionId), 1, 1, bytes);
       database.prepare('INSERT INTO events VALUES (?, 1, ?, ?)').run(id, checksum, bytes);
     }
     database.close();

@@ -102,6 +102,18 @@ describe('the SQLite journal', () => {
     database.close();
   });
 
+  it('reads on from within what one append wrote', async () => {
+    const path = join(await temporaryDirectory(), 'journal.db');
+    const journal = await openSqliteJournal({ path });
+    const { events } = appendOf(keyOf('a'), 0, 5);
+    await journal.append([appendOf(keyOf('a'), 0, 3)]);
+    await journal.append([appendOf(keyOf('a'), 3, 2)]);
+    for (const after of [0, 1, 2, 3, 4, 5]) {
+      expect(await collect(journal.read(keyOf('a'), after))).toEqual(events.slice(after));
+    }
+    await journal.close();
+  });
+
   it('more appends than may wait are refused as overloaded, and nothing of them is queued', async () => {
     const path = join(await temporaryDirectory(), 'journal.db');
     const journal = await openSqliteJournal({ path });

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { fromBinary } from '@bufbuild/protobuf';
 import { type SessionEvent, SessionEventSchema } from '../../../gen/spindle/v1/event_pb.ts';
+import { splitPiece } from '../../../src/journal/log-piece.ts';
 import type { Effect } from './programs/work.ts';
 
 /** One life of a worker, from its start to its end. Times are milliseconds since the epoch. */
@@ -41,19 +42,27 @@ export function readLogs(path: string): Map<string, SessionEvent[]> {
   try {
     const rows = database
       .prepare(
-        'SELECT session_id, sequence, event FROM events JOIN sessions ON sessions.id = events.session ORDER BY events.session, sequence',
+        'SELECT session_id, sequence, event, count FROM events JOIN sessions ON sessions.id = events.session ORDER BY events.session, sequence',
       )
       .iterate();
     const logs = new Map<string, SessionEvent[]>();
-    for (const { session_id: sessionId, sequence, event } of rows) {
-      if (typeof sessionId !== 'string' || typeof sequence !== 'number' || !(event instanceof Uint8Array)) {
+    for (const { session_id: sessionId, sequence: last, event, count } of rows) {
+      if (
+        typeof sessionId !== 'string' ||
+        typeof last !== 'number' ||
+        typeof count !== 'number' ||
+        !(event instanceof Uint8Array)
+      ) {
         throw new Error(`${path} is no journal`);
       }
       const callId = sessionId.replace(/^call:/, '');
       const log = logs.get(callId) ?? [];
       logs.set(callId, log);
-      // The column has it, and the bytes do not say it again.
-      log.push(Object.assign(fromBinary(SessionEventSchema, event), { sequence }));
+      for (const [index, bytes] of splitPiece(event, count).entries()) {
+        // The columns have it, and the bytes do not say it again.
+        const sequence = last - count + 1 + index;
+        log.push(Object.assign(fromBinary(SessionEventSchema, bytes), { sequence }));
+      }
     }
     return logs;
   } finally {
