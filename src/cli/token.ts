@@ -26,9 +26,9 @@ running one is asked with the key that is beside the journal.
 
 Once there is a token, the engine refuses whoever has none.
 
---agents says which agents a client talks to, and --tools what is called for it: by
-itself, and by those agents in its turns. An agent that the engine's setting
-privileged_agents names calls all of its tools, whoever talks to it.
+--agents says which agents a client talks to, and --tools what is called for
+it: by itself, and by those agents in its turns. An agent that the engine's
+setting privileged_agents names calls all of its tools, whoever talks to it.
 
 Examples:
   spindle token create --role worker --tools 'billing_*' --expires 90d

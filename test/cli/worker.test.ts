@@ -71,7 +71,7 @@ describe('spindle worker', () => {
 
   it("shows of a stack what is of the module, and not what is ours or the platform's", async () => {
     await using folder = await temporaryFolder();
-    const source = "const fail = () => {\n  throw new Error('no licence');\n};\nfail();\n";
+    const source = "const fail = () => {\n  throw new Error('no licence');\n};\nfail();\nexport {};\n";
     await writeFile(join(folder.path, 'tools.ts'), source);
     const { stderr } = await spindle(['worker', 'tools.ts'], { folder: folder.path });
     expect(stderr.split('\n').filter((line) => line.startsWith('    at '))).toEqual([

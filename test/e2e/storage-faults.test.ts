@@ -154,7 +154,7 @@ describe('an engine whose storage fails', () => {
     again.signal('SIGTERM');
     const { code, log } = await again.ended;
     expect(code).toBe(EXIT.ok);
-    expect(log).toMatch(/the checksum does not fit event 1 to 2 of session call:waiting-sick/);
+    expect(log).toMatch(/the checksum does not fit event 1 of session call:waiting-sick/);
     expect(log).toMatch(/the checksum does not fit event 1 to 2 of session call:ended-sick/);
     expect(log).not.toContain('internal');
   });
