@@ -10,7 +10,10 @@ import { checkWal } from './wal-check.ts';
 
 /** One page of the smallest size. */
 const SMALLEST_DATABASE_BYTES = 512;
-/** The pages of the indexes that every append touches stay in memory: 64 MiB, in the unit of the pragma. */
+/**
+ * The pages of the indexes that every append touches stay in memory: 16 MiB, in the unit of the pragma. SQLite walks
+ * over all of them at a commit that split a page, so more would cost more than it saves.
+ */
 const CACHE_KIB = 16 * 1024;
 
 /**
