@@ -1,11 +1,11 @@
 import { crc32 } from 'node:zlib';
 
-/** What the checksums of a session's events start from, so that an event of another session does not fit. */
-export function sessionSeed(tenant: string, sessionId: string): number {
-  return crc32(sessionText(tenant, sessionId));
+/** What the checksums of a session's events start from, by its `sessionText`, so that an event of another session does not fit. */
+export function sessionSeed(session: string): number {
+  return crc32(session);
 }
 
-/** The length keeps ("a", "bc") apart from ("ab", "c"). */
+/** Names a session among those of all tenants. The length keeps ("a", "bc") apart from ("ab", "c"). */
 export function sessionText(tenant: string, sessionId: string): string {
   return `${tenant.length}:${tenant}${sessionId}`;
 }

@@ -1,7 +1,7 @@
 import type { Digest, SessionHead, SessionKey } from '../engine/ports.ts';
 import type { NamedDefinition, PackedCommit } from './thread-protocol.ts';
 
-/** An append whose events are bytes already: one piece of the log (event-codec.ts). */
+/** An append whose events are bytes already: one piece of the log (log-piece.ts). */
 export interface EncodedAppend {
   readonly key: SessionKey;
   readonly expectedSequence: number;

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { KEYS_PER_PAGE, READ_PAGE_BYTES, SCANNED_SESSIONS } from '../core/limits.ts';
 import type { ListQuery, SessionTally } from '../engine/ports.ts';
-import { pieceChecksum, sessionSeed } from './checksum.ts';
+import { pieceChecksum, sessionSeed, sessionText } from './checksum.ts';
 import { JournalError } from './journal-error.ts';
 import { splitPiece } from './log-piece.ts';
 import type { EventPage, IdPage, KeyPage, PageOrigin, ReadQuery } from './thread-protocol.ts';
@@ -57,7 +57,7 @@ export function createSqliteReader(database: DatabaseSync, path: string): Sqlite
     if (session['newest'] !== last) throw damage(`event ${last} should be the last one`);
     const origin = from ?? { session: Number(session['id']), throughSequence: last };
     const through = origin.throughSequence;
-    const seed = sessionSeed(tenant, sessionId);
+    const seed = sessionSeed(sessionText(tenant, sessionId));
     const events: Uint8Array[] = [];
     let sequence = afterSequence;
     let size = 0;

@@ -86,9 +86,8 @@ export function createSqliteWriter(
   }
 
   /** The session's row, with its head moved; or the sequence that stands in the way. */
-  function claim(append: UnpackedAppend, lastSequence: number): Claim {
+  function claim(append: UnpackedAppend, text: string, lastSequence: number): Claim {
     const { tenant, sessionId, expectedSequence, unfinished, endedAt = null, identity } = append;
-    const text = sessionText(tenant, sessionId);
     if (identity !== undefined) {
       const { kind, name, subject } = identity;
       const { changes } = insertSession.run(
@@ -132,9 +131,10 @@ export function createSqliteWriter(
   function write(append: UnpackedAppend, index: number): Conflict | undefined {
     const { tenant, sessionId, expectedSequence, count, piece, blobs } = append;
     const last = expectedSequence + count;
-    const claimed = claim(append, last);
+    const text = sessionText(tenant, sessionId);
+    const claimed = claim(append, text, last);
     if ('actualSequence' in claimed) return { append: index, actualSequence: claimed.actualSequence };
-    const checksum = pieceChecksum(sessionSeed(tenant, sessionId), last, count, piece);
+    const checksum = pieceChecksum(sessionSeed(text), last, count, piece);
     insertPiece.run(claimed.session, last, checksum, piece, count);
     if (blobs.length > 0) references.add(claimed.session, tenant, blobs);
     return undefined;

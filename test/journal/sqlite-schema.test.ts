@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { pieceChecksum, sessionSeed } from '../../src/journal/checksum.ts';
+import { pieceChecksum, sessionSeed, sessionText } from '../../src/journal/checksum.ts';
 import { encodePieces } from '../../src/journal/event-codec.ts';
 import { openSqliteJournal } from '../../src/journal/sqlite.ts';
 import { checkIdentity, MIGRATIONS, migrate } from '../../src/journal/sqlite-schema.ts';
@@ -67,7 +67,7 @@ describe('a journal of version 1', () => {
         .prepare('INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
         .run(id, 'acme', sessionId, 'call', 'helper', 'ann', 1, unfinished);
       const [bytes = new Uint8Array()] = encodePieces([[eventOf(sessionId, 1)]]);
-      const checksum = pieceChecksum(sessionSeed('acme', sessionId), 1, 1, bytes);
+      const checksum = pieceChecksum(sessionSeed(sessionText('acme', sessionId)), 1, 1, bytes);
       database.prepare('INSERT INTO events VALUES (?, 1, ?, ?)').run(id, checksum, bytes);
     }
     database.close();

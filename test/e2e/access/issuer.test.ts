@@ -1,32 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { GoAwayReason } from '../../../gen/spindle/v1/worker_service_pb.ts';
-import { JwtSchema } from '../../../src/access/settings.ts';
-import { openEngine } from '../engine.ts';
 import { method, openClient } from '../raw-client.ts';
 import { connectWorker, helloOf, textResult } from '../raw-worker.ts';
+import { openIssuedEngine } from './issuer.ts';
 
-/** An engine that trusts an issuer, and the issuer. */
+/** An engine that trusts an issuer, whose tokens name their role as their subject, too. */
 async function world() {
-  const folder = await mkdtemp(join(tmpdir(), 'spindle-issuer-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const { publicKey, privateKey } = await generateKeyPair('EdDSA');
-  const path = join(folder, 'jwks.json');
-  await writeFile(path, JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: 'EdDSA' }] }));
-  const jwt = JwtSchema.parse({ issuer: 'i', audience: 'a', jwks: path, tenant: 'acme' });
-  const engine = await openEngine({ jwt });
-  onTestFinished(() => engine[Symbol.asyncDispose]());
-  const sign = (role: string, expires: string | Date = '1h') =>
-    new SignJWT({ sub: role, spindle_role: role })
-      .setProtectedHeader({ alg: 'EdDSA' })
-      .setIssuer('i')
-      .setAudience('a')
-      .setExpirationTime(expires)
-      .sign(privateKey);
-  return { engine, sign };
+  const { engine, sign } = await openIssuedEngine();
+  return {
+    engine,
+    sign: (role: string, expires: string | Date = '1h') => sign({ sub: role, spindle_role: role }, expires),
+  };
 }
 
 describe('the tokens of an issuer', () => {

@@ -1,16 +1,11 @@
 import { hash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { AccessService } from '../../../gen/spindle/v1/access_service_pb.ts';
-import { JwtSchema } from '../../../src/access/settings.ts';
 import { connectMcp } from '../../gateway/gateway.ts';
-import { openEngine } from '../engine.ts';
 import { method } from '../raw-client.ts';
 import { textResult } from '../raw-worker.ts';
 import { CLIENT, type GuardedEngine, openGuardedEngine, WORKER } from './guarded-engine.ts';
+import { openIssuedEngine } from './issuer.ts';
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
@@ -99,21 +94,10 @@ describe('a session of the MCP gateway', () => {
   });
 
   it('9.2: gives a token of its issuer no rights of another token of the same subject', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'spindle-mcp-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    const { publicKey, privateKey } = await generateKeyPair('EdDSA');
-    const path = join(folder, 'jwks.json');
-    await writeFile(path, JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: 'EdDSA' }] }));
-    const jwt = JwtSchema.parse({ issuer: 'i', audience: 'a', jwks: path, tenant: 'acme' });
-    const engine = await openEngine({ jwt });
-    onTestFinished(() => engine[Symbol.asyncDispose]());
+    const issued = await openIssuedEngine();
+    const { engine } = issued;
     const sign = (tools: string, expires: string) =>
-      new SignJWT({ sub: 'ann', spindle_role: 'client', spindle_tools: tools })
-        .setProtectedHeader({ alg: 'EdDSA' })
-        .setIssuer('i')
-        .setAudience('a')
-        .setExpirationTime(expires)
-        .sign(privateKey);
+      issued.sign({ sub: 'ann', spindle_role: 'client', spindle_tools: tools }, expires);
     const { transport } = await connectMcp(engine.url, bearer(await sign('*', '1h')));
     const session = transport.sessionId ?? '';
     expect((await said(engine.url, await sign('weather_*', '1h'), session, PING)).status).toBe(404);

@@ -151,18 +151,7 @@ describe('another tenant', () => {
     await using guarded = await openGuardedEngine({ providers: { silent: SILENT_PROVIDER } });
     const own = await furnish(guarded, 'acme');
     const { secret: token } = await guarded.token(role, { tenant: 'other', subject: 'ann' });
-    for (const [served, shapes] of requestsFor(own)) {
-      for (const shape of shapes) {
-        const foreign = await endOf(guarded.engine.address, served, { token, request: shape });
-        const missing = await endOf(guarded.engine.address, served, { token, request: renamed(shape) });
-        const wanted = foreign.reason === 'not_permitted' ? 'PERMISSION_DENIED' : 'NOT_FOUND';
-        expect([served.name, foreign.code, foreign.reason]).toEqual([served.name, wanted, missing.reason]);
-        expect([served.name, unnamed(foreign, shape)]).toEqual([
-          served.name,
-          unnamed(missing, renamed(shape)),
-        ]);
-      }
-    }
+    await expectHidden(guarded, token, requestsFor(own));
     // And nothing has happened to them.
     const ann = guarded.client((await guarded.token(OPERATOR, { subject: 'ann' })).secret);
     expect(
@@ -179,19 +168,7 @@ describe('another tenant', () => {
     const { secret: token } = await guarded.token(CLIENT, { subject: 'bob' });
     // What is stored is the tenant's: whoever knows a digest knows the content.
     const subjects = [...requestsFor(own)].filter(([served]) => served !== method.readBlob);
-    for (const [served, shapes] of subjects) {
-      for (const shape of shapes) {
-        const foreign = await endOf(guarded.engine.address, served, { token, request: shape });
-        const missing = await endOf(guarded.engine.address, served, { token, request: renamed(shape) });
-        const wanted = foreign.reason === 'not_permitted' ? 'PERMISSION_DENIED' : 'NOT_FOUND';
-        expect([served.name, foreign.code, foreign.reason]).toEqual([served.name, wanted, missing.reason]);
-        // Both ids are of the same kind: neither the words nor the details may tell which of them is there.
-        expect([served.name, unnamed(foreign, shape)]).toEqual([
-          served.name,
-          unnamed(missing, renamed(shape)),
-        ]);
-      }
-    }
+    await expectHidden(guarded, token, subjects);
     const bob = guarded.client(token);
     const call = { name: 't', callId: own.callId };
     expect((await bob.refused(method.callTool, call)).reason).toBe('call_id_conflict');
@@ -280,6 +257,23 @@ describe('a lying worker', () => {
     again.vanish();
   });
 });
+
+/** Each request ends as one for an id that is not there: neither words nor details tell which of them is. */
+async function expectHidden(
+  guarded: GuardedEngine,
+  token: string,
+  requests: Iterable<readonly [DescMethod, readonly Shape[]]>,
+): Promise<void> {
+  for (const [served, shapes] of requests) {
+    for (const shape of shapes) {
+      const foreign = await endOf(guarded.engine.address, served, { token, request: shape });
+      const missing = await endOf(guarded.engine.address, served, { token, request: renamed(shape) });
+      const wanted = foreign.reason === 'not_permitted' ? 'PERMISSION_DENIED' : 'NOT_FOUND';
+      expect([served.name, foreign.code, foreign.reason]).toEqual([served.name, wanted, missing.reason]);
+      expect([served.name, unnamed(foreign, shape)]).toEqual([served.name, unnamed(missing, renamed(shape))]);
+    }
+  }
+}
 
 /** What a refusal says, without the ids of its request. */
 function unnamed({ message, metadata }: Refused, shape: Shape): string {
